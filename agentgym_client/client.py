@@ -80,6 +80,11 @@ class EnvClient:
         rows = tuple(TaskInfo.model_validate({"env": env, **row}) for row in reply["tasks"])
         return TaskPage(tasks=rows, total=reply["total"], offset=reply["offset"])
 
+    async def task(self, env: str, task_id: str) -> TaskInfo:
+        """The task with this id; raises `ServerProblem` of the kind `task-not-found` if there is none."""
+        reply = await self._caller.perform(Operation("tasks", {"env": env, "task_id": task_id}))
+        return TaskInfo.model_validate({"env": env, **reply["tasks"][0]})
+
     async def open(
         self,
         env: str,
@@ -158,6 +163,10 @@ class SyncEnvClient:
     def tasks(self, env: str, split: str | None = None, **page: Any) -> TaskPage:
         """See `EnvClient.tasks`."""
         return self._thread.run(self._client.tasks(env, split, **page))
+
+    def task(self, env: str, task_id: str) -> TaskInfo:
+        """See `EnvClient.task`."""
+        return self._thread.run(self._client.task(env, task_id))
 
     def open(self, env: str, task_id: str, **choices: Any) -> SyncSession:
         """See `EnvClient.open`."""

@@ -15,8 +15,10 @@ class TaskInfo(Info):
     env: str
     task_id: str
     split: str
-    index: int
-    """Index within its split; within the difficulty if the page is of one difficulty."""
+    index: int | None
+    """Index within its split; within the difficulty if the page is of one difficulty. None where the task was
+    asked for by its id, and its place is not known.
+    """
     instruction: str = ""
     kind: str = ""
     difficulty: str = ""

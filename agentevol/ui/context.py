@@ -22,7 +22,7 @@ class Context:
 
     def __init__(self, settings: UiSettings) -> None:
         self.settings = settings
-        self.playground = Playground(table_beside(settings.paths))
+        self.playground = Playground(table_beside(settings.paths), settings.search_s)
         self.library = Library(settings.paths, self.playground.table)
         self.tables = Tables()
         self.searches = Searches()

@@ -7,6 +7,7 @@ from typing import Any
 
 from agentgym_envs.core import Environment, Task, TaskNotFound, TaskUnplayable
 from agentgym_envs.formats import FORMATS
+from agentgym_envs.lazy_sequence import LazySequence
 from agentgym_server.settings import ServerSettings
 from agentgym_server.wire.problems import Problem, clipped
 from agentgym_server.wire.requests import invalid
@@ -24,6 +25,8 @@ class Page:
     difficulty: str | None = None
     offset: int = 0
     limit: int = 100
+    task_id: str | None = None
+    """The only task to list; nothing else selects then."""
 
 
 @dataclass(eq=False)
@@ -94,10 +97,12 @@ class Catalogue:
         }
 
     async def tasks(self, env: str, page: Page) -> dict[str, Any]:
-        """One page of tasks; raises the problems `task-not-found` (the split), `validation`, and
+        """One page of tasks; raises the problems `task-not-found` (the split or the task), `validation`, and
         `unsupported-operation` for a split that an option forbids.
         """
         served = self.of(env)
+        if page.task_id is not None:
+            return await self._task(served, page.task_id)
         async with served.lock:
             try:
                 total, rows = await asyncio.to_thread(_page, served.environment, page)
@@ -117,6 +122,18 @@ class Catalogue:
             "total": total,
             "tasks": rows,
         }
+
+    async def _task(self, served: ServedEnvironment, task_id: str) -> dict[str, Any]:
+        async with served.lock:
+            try:
+                row = await asyncio.to_thread(_found, served.environment, task_id)
+            except TaskNotFound:
+                shown = clipped(task_id)
+                raise Problem("task-not-found", "no task has this id", task_id=shown) from None
+            except TaskUnplayable as cause:
+                raise Problem("unsupported-operation", str(cause), task_id=clipped(task_id)) from None
+        whole = {"offset": 0, "limit": 1, "total": 1}
+        return {"env": served.name, "split": row["split"], **whole, "tasks": [row]}
 
     async def drawn(self, env: str, splits: Sequence[str], seed: int) -> int:
         """`Environment.draw`; raises the problem `task-not-found`."""
@@ -182,7 +199,15 @@ def _page(environment: Environment[Any], page: Page) -> tuple[int, list[dict[str
     return total, rows
 
 
-def _row(task: Task, split: str, index: int) -> dict[str, Any]:
+def _found(environment: Environment[Any], task_id: str) -> dict[str, Any]:
+    """Row of the task with this id. Its index is not looked for among tasks that are made on access."""
+    task: Task = environment.task(task_id)
+    tasks: Sequence[Task] = environment.tasks(task.split)
+    ids = () if isinstance(tasks, LazySequence) else (one.id for one in tasks)
+    return _row(task, task.split, next((index for index, one in enumerate(ids) if one == task_id), None))
+
+
+def _row(task: Task, split: str, index: int | None) -> dict[str, Any]:
     return {
         "task_id": task.id,
         "split": split,

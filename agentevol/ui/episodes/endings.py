@@ -15,6 +15,8 @@ LIMITS = {
 }
 FAILURES = {
     "worker-lost": "the process that ran the environment ended",
+    "session-not-found": "the environment's server was lost, and this episode with it",
+    "session-expired": "the environment ended the episode, since nobody acted for too long",
     "step-timeout": "the environment did not answer in time",
     "transport": "the environment's server could not be reached, or its answer was lost",
     "policy": "the model or its engine failed",

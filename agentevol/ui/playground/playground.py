@@ -14,11 +14,14 @@ from agentevol.core.errors import one_line
 from agentevol.rollout.concurrent_episodes import play_episode
 from agentevol.rollout.episode import EpisodeRequest
 from agentevol.ui.errors import NotFound
+from agentevol.ui.kept import Kept
 from agentevol.ui.playground.errors import TooMany
 from agentevol.ui.playground.person import Person
+from agentevol.ui.playground.search import TaskList, TaskSearch
 from agentevol.ui.playground.servers import Servers, State
+from agentevol.ui.playground.setups import Setup, Setups
 from agentevol.ui.playground.table import keep
-from agentevol.ui.playground.tasks import Tasks, chosen, described, purpose_of, search
+from agentevol.ui.playground.tasks import chosen, described, named, purpose_of
 from agentgym_client import EnvClient
 from agentgym_client.records import EnvironmentInfo, TaskInfo
 from agentgym_client.sync import LoopThread
@@ -35,6 +38,8 @@ MOST_KEPT = 256
 ANSWER_S = 10.0
 """Seconds that a page waits for the environment before it says that it waits."""
 CLOSE_S = 5.0
+MOST_SEARCHES = 16
+"""Searches for tasks that can be gone on with."""
 RUN = "human"
 """Name of the run of these episodes, and the first part of their ids."""
 
@@ -49,8 +54,9 @@ class Play:
     """Secret: who knows it can act."""
     person: Person
     request: EpisodeRequest
-    index: int
-    """Place of the task in its split, from 0."""
+    setup: Setup
+    index: int | None
+    """Place of the task in its split, from 0; None if it is not known."""
     max_turns: int
     seats: tuple[str, ...]
     episode: Trajectory | None = None
@@ -66,12 +72,32 @@ class Play:
 class Wish:
     """Choice of an episode that a person wants to play."""
 
-    env: str
+    setup: Setup
     split: str
     index: int | None = None
-    """Place of the task in the split, from 0; None draws one."""
+    """Place of the task in the split, from 0; without it and an id, one is drawn."""
+    task_id: str = ""
+    """Id of the task, which may be of another split."""
     seed: int | None = None
+    max_turns: int | None = None
+    """Limit of turns; None is the environment's own."""
     player: str = ""
+
+
+@dataclass(frozen=True)
+class TaskQuery:
+    """Choice of the tasks that a page lists."""
+
+    split: str = ""
+    """The first one if empty."""
+    text: str = ""
+    """Text that they contain, or the id of one."""
+    start: int = 0
+    """Place in the split from which they are listed, from 0."""
+    others: bool = False
+    """True if a task whose id is the text is not listed alone."""
+    index: int | None = None
+    """Place of the only task."""
 
 
 class Playground:
@@ -80,46 +106,52 @@ class Playground:
     Methods are called from other threads.
     """
 
-    def __init__(self, table: Path | str, patience_s: float = PATIENCE_S) -> None:
+    def __init__(self, table: Path | str, search_s: float, patience_s: float = PATIENCE_S) -> None:
         self.table = table
-        self._patience_s = patience_s
+        self.setups = Setups()
+        self._search_s, self._patience_s = search_s, patience_s
         self._plays: dict[str, Play] = {}
+        self._searches: Kept[TaskSearch] = Kept(MOST_SEARCHES)
         self._servers = Servers()
         self._writing = asyncio.Lock()
         self._lock, self._thread = threading.Lock(), list[LoopThread]()
 
-    def state(self, env: str) -> State:
-        """State of the environment's server; nothing is started."""
-        return self._servers.state(env)
+    def state(self, setup: Setup) -> State:
+        """State of the environment's server with these options; nothing is started."""
+        return self._servers.state(setup)
 
-    def problem(self, env: str) -> str:
+    def open(self, env: str) -> list[Setup]:
+        """Options with which the environment has a server."""
+        return self._servers.open(env)
+
+    def problem(self, setup: Setup) -> str:
         """Reason for which the environment could not be played; empty if there is none."""
-        return self._servers.problem(env)
+        return self._servers.problem(setup)
 
-    def start(self, env: str) -> None:
+    def start(self, setup: Setup) -> None:
         """Start the environment's server, and do not wait for it. Raises `PageError`."""
 
         async def start() -> None:
-            self._servers.start(env)
+            self._servers.start(setup)
 
         self._run(start())
 
-    def tasks(
-        self, env: str, split: str | None, text: str, index: int | None = None
-    ) -> tuple[EnvironmentInfo, str, Tasks]:
-        """The environment, the split (None: its first) and its tasks with this text, or the one at a place.
+    def tasks(self, setup: Setup, query: TaskQuery) -> tuple[EnvironmentInfo, TaskList]:
+        """The environment, and a page of its tasks: as far as it was found within the time of a search.
 
         Raises `PageError`.
         """
 
-        async def tasks() -> tuple[EnvironmentInfo, str, Tasks]:
-            async with self._servers.used(env) as url, EnvClient(url, lane="rest") as client:
-                info = await described(client, env)
-                named = split or next(iter(info.splits), "")
-                if index is None:
-                    return info, named, await search(client, info, named, text)
-                task = await chosen(client, info, named, index)
-                return info, named, Tasks((task,), info.splits[named], 1)
+        async def tasks() -> tuple[EnvironmentInfo, TaskList]:
+            async with self._servers.used(setup) as url, EnvClient(url, lane="rest") as client:
+                info = await described(client, setup.env)
+                split = query.split or next(iter(info.splits), "")
+                if query.index is not None:
+                    task = await chosen(client, info, split, query.index)
+                    return info, TaskList(split, (task,), info.splits[split], is_exact=True)
+                name = (setup, info.data_version, split, query.text, query.start)
+                search = self._searches.get(name, lambda: TaskSearch(info, split, query.text, query.start))
+                return info, await search.advance(client, self._search_s, others=query.others)
 
         return self._run(tasks())
 
@@ -183,10 +215,13 @@ class Playground:
 
     async def _begin(self, wish: Wish) -> Play:
         async with AsyncExitStack() as used:
-            url = await used.enter_async_context(self._servers.used(wish.env))
+            url = await used.enter_async_context(self._servers.used(wish.setup))
             async with EnvClient(url, lane="rest") as client:
-                info = await described(client, wish.env)
-                task = await chosen(client, info, wish.split, wish.index)
+                info = await described(client, wish.setup.env)
+                if wish.task_id:
+                    task = await named(client, info, wish.task_id)
+                else:
+                    task = await chosen(client, info, wish.split, wish.index)
             self._make_room()
             play = self._new(wish, info, task)
             self._plays[play.id] = play
@@ -201,7 +236,7 @@ class Playground:
             run=RUN,
             iteration=0,
             purpose=purpose_of(info, task),
-            env=wish.env,
+            env=wish.setup.env,
             task_id=task.task_id,
             split=task.split,
             kind=task.kind,
@@ -209,10 +244,12 @@ class Playground:
             instruction=task.instruction,
             seed=secrets.randbelow(2**31) if wish.seed is None else wish.seed,
             attempt=0,
+            max_turns=wish.max_turns,
             act_timeout_s=self._patience_s + 60,
         )
         secret = secrets.token_urlsafe(18)
-        return Play(secret, person, request, task.index, info.default_max_turns, info.seats)
+        limit = wish.max_turns or info.default_max_turns
+        return Play(secret, person, request, wish.setup, task.index, limit, info.seats)
 
     def _make_room(self) -> None:
         if sum(play.episode is None for play in self._plays.values()) >= MOST_PLAYS:

@@ -1,72 +1,76 @@
 """Pages of the playground: the choice of a task, and the episode that is played."""
 
-from fastapi import APIRouter, Request
-from starlette.responses import HTMLResponse, RedirectResponse
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request
+from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from agentevol.ui.context import Context, Shared
 from agentevol.ui.errors import BadQuery
-from agentevol.ui.forms import Fields, Form, see
+from agentevol.ui.forms import Fields, see
 from agentevol.ui.pages import address, page
-from agentevol.ui.person import keep_name, known_name, written_name
-from agentevol.ui.playground.playground import Play, Wish
-from agentevol.ui.playground.view import again, environment_rows, play_view, splits_of
+from agentevol.ui.person import keep_name
+from agentevol.ui.playground.choice import environments_page, number, offers_private, tasks_page, wish_of
+from agentevol.ui.playground.options import BadOptions, fields_of_form, read_setup
+from agentevol.ui.playground.playground import Play, TaskQuery
+from agentevol.ui.playground.setups import Setup
+from agentevol.ui.playground.view import again, again_at_once, play_view, tasks_of
 
 router = APIRouter()
 
-MOST_SEED = 2**53 - 1
 MOST_ACTION = 65_536
 """Characters of an action that an environment server takes."""
 
 
 @router.get("/play")
 def choose(
-    request: Request, context: Shared, env: str = "", split: str = "", q: str = "", index: int | None = None
+    request: Request,
+    context: Shared,
+    env: str = "",
+    setup: str = "",
+    split: str = "",
+    q: str = "",
+    start: Annotated[int, Query(alias="from", ge=0)] = 0,
+    others: bool = False,
+    index: int | None = None,
 ) -> HTMLResponse:
     """The list of environments, or the tasks of one whose server runs."""
-    playground = context.playground
-    table = str(playground.table)
-    if not env or context.settings.read_only or playground.state(env) == "off":
-        rows = environment_rows(playground.state, playground.problem)
-        return page(request, "playground", rows=rows, env=env, table=table)
-    if playground.state(env) == "starting":
-        return page(request, "playground_starting", env=env)
-    info, split, tasks = playground.tasks(env, split or None, q, index)
-    splits = splits_of(info)
-    return page(
-        request,
-        "playground_tasks",
-        info=info,
-        split=split,
-        splits=splits,
-        tasks=tasks,
-        q=q,
-        is_held_out=dict(splits)[split].endswith("held out"),
-        name=known_name(request),
-        table=table,
-    )
+    if not env or context.settings.read_only:
+        return environments_page(request, context)
+    chosen = context.playground.setups.find(env, setup)
+    state = context.playground.state(chosen)
+    if state == "off":
+        return environments_page(request, context, chosen)
+    if state == "starting":
+        return page(request, "playground_starting", env=env, setup=chosen)
+    return tasks_page(request, context, chosen, TaskQuery(split, q.strip(), start, others, index))
 
 
 @router.post("/play/environments")
-def start(context: Shared, fields: Fields) -> RedirectResponse:
-    """Start the server of an environment."""
-    env = fields.required("env")
-    context.playground.start(env)
-    return see(address("play", env=env))
+def start(request: Request, context: Shared, fields: Fields) -> Response:
+    """Start the server of an environment, with the options of the form or those that were chosen before."""
+    env, known = fields.required("env"), fields.get("setup", "")
+    private = offers_private(context)
+    setups = context.playground.setups
+    try:
+        setup = setups.find(env, known) if known else read_setup(env, fields, private=private)
+    except BadOptions as cause:
+        typed = fields_of_form(env, fields, cause.errors, private=private)
+        return environments_page(request, context, Setup(env), typed)
+    context.playground.start(setup)
+    return see(address("play", env=env, setup=setups.key(setup)))
 
 
 @router.post("/play")
-def begin(context: Shared, fields: Fields) -> RedirectResponse:
-    """Begin an episode."""
-    name = written_name(fields)
-    wish = Wish(
-        fields.required("env"),
-        fields.required("split"),
-        _number(fields, "index"),
-        _number(fields, "seed"),
-        name,
-    )
+def begin(request: Request, context: Shared, fields: Fields) -> Response:
+    """Begin an episode; what was typed wrong is told beside it."""
+    setup = context.playground.setups.find(fields.required("env"), fields.get("setup", ""))
+    wish, typed = wish_of(setup, fields)
+    if typed.errors:
+        query = TaskQuery(wish.split, fields.get("q", ""), number(fields, "from") or 0, "others" in fields)
+        return tasks_page(request, context, setup, query, typed)
     reply = see(_here(context.playground.begin(wish)))
-    keep_name(reply, name)
+    keep_name(reply, wish.player)
     return reply
 
 
@@ -80,14 +84,14 @@ def play(request: Request, context: Shared, play_id: str) -> HTMLResponse:
 def act(context: Shared, play_id: str, fields: Fields) -> RedirectResponse:
     """Act; a form of an earlier turn changes nothing."""
     found = context.playground.find(play_id)
-    choice = _number(fields, "choice")
+    choice = number(fields, "choice")
     action = fields.required("action") if choice is None else choice
     if isinstance(action, str) and len(action) > MOST_ACTION:
         raise BadQuery(
             f"This action has {len(action):,} characters, and an environment takes {MOST_ACTION:,}.",
             "Go back and shorten it. The episode goes on.",
         )
-    context.playground.act(found, _number(fields, "turn") or 0, action)
+    context.playground.act(found, number(fields, "turn") or 0, action)
     return see(_here(found))
 
 
@@ -117,22 +121,12 @@ def _shown(request: Request, context: Context, found: Play) -> HTMLResponse:
         play=found,
         here=address("play", found.id),
         reader=reader,
-        again=again(found),
-        choose=address("play", env=found.request.env, split=found.request.split),
+        again=again(found, context.playground.setups),
+        at_once=again_at_once(found, context.playground.setups),
+        choose=tasks_of(found, context.playground.setups),
         table=str(context.playground.table),
     )
 
 
 def _here(found: Play) -> str:
     return address("play", found.id) + "#end"
-
-
-def _number(fields: Form, name: str) -> int | None:
-    text = fields.get(name, "").strip()
-    if not text:
-        return None
-    if not (text.isascii() and text.isdigit() and int(text[:20]) <= MOST_SEED):
-        raise BadQuery(
-            f"{name} is a whole number from 0 to {MOST_SEED}, not “{text[:40]}”.", "Go back, and mend it."
-        )
-    return int(text)

@@ -1,4 +1,4 @@
-"""Environment servers of the playground: one for each environment that is played.
+"""Environment servers of the playground: one for each environment and choice of options.
 
 A server starts on demand, and is stopped when nobody has used it for a while. It exits with its standard
 input, so that it does not outlive these pages.
@@ -20,12 +20,15 @@ from agentevol.rollout.environment_server import EnvironmentServer
 from agentevol.rollout.faults import FaultLog
 from agentevol.ui.errors import NotFound
 from agentevol.ui.playground.errors import CannotPlay, TooMany
+from agentevol.ui.playground.setups import Setup
 from agentgym_envs.registry import environment_class, lacking, names
 
 IDLE_S = 900.0
 """Seconds without use after which a server is stopped."""
 MOST = 6
 """Servers at one time."""
+MOST_PROBLEMS = 256
+"""Reasons that are remembered."""
 
 State = Literal["off", "starting", "ready"]
 
@@ -45,110 +48,117 @@ class _Open:
 
 
 class Servers:
-    """Subprocesses by the name of their environment. All methods are called in one event loop."""
+    """Subprocesses by environment and options. All methods are called in one event loop."""
 
     def __init__(self, idle_s: float = IDLE_S) -> None:
         self._idle_s = idle_s
-        self._open: dict[str, _Open] = {}
-        self._problems: dict[str, str] = {}
+        self._open: dict[Setup, _Open] = {}
+        self._problems: dict[Setup, str] = {}
         self._stopping: set[asyncio.Task[None]] = set()
         self._logs: Path | None = None
 
-    def state(self, env: str) -> State:
-        """State of the server of an environment."""
-        if env not in self._open:
+    def state(self, setup: Setup) -> State:
+        """State of the server of an environment with these options."""
+        if setup not in self._open:
             return "off"
-        return "ready" if self._open[env].is_ready else "starting"
+        return "ready" if self._open[setup].is_ready else "starting"
 
-    def problem(self, env: str) -> str:
+    def open(self, env: str) -> list[Setup]:
+        """Options with which an environment has a server."""
+        return [setup for setup in tuple(self._open) if setup.env == env]
+
+    def problem(self, setup: Setup) -> str:
         """Reason for which it cannot be played, or its latest server was lost; empty if there is none."""
-        return self._problems.get(env, "")
+        return self._problems.get(setup, "")
 
-    def start(self, env: str) -> None:
+    def start(self, setup: Setup) -> None:
         """Start the server, unless it runs. Raises `NotFound`, `CannotPlay`, `TooMany`."""
-        if env in self._open and self._open[env].faults.reason is None:
-            self._rest(env)
+        if setup in self._open and self._open[setup].faults.reason is None:
+            self._rest(setup)
             return
-        self._check(env)
+        self._check(setup)
         if self._logs is None:
             self._logs = Path(tempfile.mkdtemp(prefix="agentevol-playground-"))
-        self._problems.pop(env, None)
-        one = self._open[env] = _Open(FaultLog(), self._logs / f"{secrets.token_hex(4)}.log")
-        one.ready = asyncio.create_task(self._started(env, one))
+        self._problems.pop(setup, None)
+        one = self._open[setup] = _Open(FaultLog(), self._logs / f"{secrets.token_hex(4)}.log")
+        one.ready = asyncio.create_task(self._started(setup, one))
         one.ready.add_done_callback(_looked_at)
-        self._rest(env)
+        self._rest(setup)
 
     @asynccontextmanager
-    async def used(self, env: str) -> AsyncIterator[str]:
+    async def used(self, setup: Setup) -> AsyncIterator[str]:
         """The address of the server, which is started if need be and is not idle within the block.
 
         Raises as `start`.
         """
-        self.start(env)
-        one = self._open[env]
+        self.start(setup)
+        one = self._open[setup]
         assert one.ready is not None
         one.users += 1
         try:
             yield await asyncio.shield(one.ready)
         finally:
             one.users -= 1
-            if self._open.get(env) is one:
-                self._rest(env)
+            if self._open.get(setup) is one:
+                self._rest(setup)
 
     async def close(self) -> None:
         """Stop all servers."""
-        for env in tuple(self._open):
-            self._stop(env)
+        for setup in tuple(self._open):
+            self._stop(setup)
         await asyncio.gather(*self._stopping, return_exceptions=True)
         if self._logs is not None:
             shutil.rmtree(self._logs, ignore_errors=True)
 
-    def _check(self, env: str) -> None:
+    def _check(self, setup: Setup) -> None:
+        env = setup.env
         if env not in names():
             raise NotFound(f"There is no environment {env}.", "The list shows those that there are.")
         if needs := lacking(env):
             raise CannotPlay(f"{env} needs {needs}.", "Install it, then load this page again.")
-        self._open.pop(env, None)  # one that could not be started again
+        self._open.pop(setup, None)  # one that could not be started again
         if len(self._open) < MOST:
             return
-        idle = [name for name, one in self._open.items() if not one.users and one.is_ready]
+        idle = [other for other, one in self._open.items() if not one.users and one.is_ready]
         if not idle:
             raise TooMany(f"{MOST} environments are played at this moment.", "End one of the episodes.")
         self._stop(idle[0])
 
-    async def _started(self, env: str, one: _Open) -> str:
+    async def _started(self, setup: Setup, one: _Open) -> str:
         def start() -> str:
-            workers = int(environment_class(env).blocking)  # a cheap one needs no process for itself
-            config = EnvironmentConfig(name=env, workers=workers)
+            workers = int(environment_class(setup.env).blocking)  # a cheap one needs no process for itself
+            config = EnvironmentConfig(name=setup.env, workers=workers, options=dict(setup.options))
             one.server = EnvironmentServer(config, one.log, faults=one.faults)
             return one.server.__enter__().url
 
         try:
             return await asyncio.to_thread(start)
         except Exception as cause:
-            self._problems[env] = one_line(cause)
-            if self._open.get(env) is one:
-                self._stop(env)
+            problem = self._problems[setup] = setup.masked(one_line(cause))
+            while len(self._problems) > MOST_PROBLEMS:
+                del self._problems[next(iter(self._problems))]
+            if self._open.get(setup) is one:
+                self._stop(setup)
             advice = "Check it by `agentevol envs check`, and that its data are there."
-            raise CannotPlay(f"{env} cannot be played: {one_line(cause)}", advice) from cause
+            raise CannotPlay(f"{setup.env} cannot be played: {problem}", advice) from cause
 
-    def _rest(self, env: str) -> None:
+    def _rest(self, setup: Setup) -> None:
         """Begin the time after which the server is idle."""
-        one = self._open[env]
+        one = self._open[setup]
         if one.timer is not None:
             one.timer.cancel()
-        one.timer = asyncio.get_running_loop().call_later(self._idle_s, self._stop_if_idle, env, one)
+        one.timer = asyncio.get_running_loop().call_later(self._idle_s, self._stop_if_idle, setup, one)
 
-    def _stop_if_idle(self, env: str, one: _Open) -> None:
-        if self._open.get(env) is not one:
+    def _stop_if_idle(self, setup: Setup, one: _Open) -> None:
+        if self._open.get(setup) is not one:
             return
         if one.users or not one.is_ready:
-            self._rest(env)
+            self._rest(setup)
         else:
-            self._stop(env)
+            self._stop(setup)
 
-    def _stop(self, env: str) -> None:
-        one = self._open.pop(env)
+    def _stop(self, setup: Setup) -> None:
+        one = self._open.pop(setup)
         if one.timer is not None:
             one.timer.cancel()
         if one.server is not None:

@@ -2,7 +2,6 @@
 
 import secrets
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from agentevol.config.sections import EvaluateConfig
 from agentevol.core.splits import PARTS, remaining
@@ -13,21 +12,8 @@ from agentgym_client.errors import EnvClientError, ServerProblem
 from agentgym_client.records import EnvironmentInfo, TaskInfo
 from agentgym_store.purposes import Purpose
 
-PAGE = 1000
-MOST_READ = 20_000
-"""Tasks of a split that a search reads."""
-MOST_SHOWN = 50
-
-
-@dataclass(frozen=True)
-class Tasks:
-    """Tasks of a split that contain a text."""
-
-    found: tuple[TaskInfo, ...]
-    total: int
-    """Tasks of the split."""
-    read: int
-    """Tasks that were looked at."""
+MOST_ID = 256
+"""Characters of a task's id."""
 
 
 async def described(client: EnvClient, env: str) -> EnvironmentInfo:
@@ -42,39 +28,54 @@ async def described(client: EnvClient, env: str) -> EnvironmentInfo:
     raise NotFound(f"There is no environment {env}.")
 
 
-async def search(client: EnvClient, info: EnvironmentInfo, split: str, text: str) -> Tasks:
-    """The first tasks whose id, instruction, kind or difficulty contains `text`, in any case.
-
-    Raises `NotFound` for an unknown split, `CannotPlay` for one that an option forbids.
-    """
-    found: list[TaskInfo] = []
-    total, read = _size(info, split), 0
-    while read < min(total, MOST_READ) and len(found) < MOST_SHOWN:
-        rows = await _listed(client, info, split, read, PAGE if text else MOST_SHOWN)
-        read += len(rows)
-        found += [row for row in rows if text.lower() in _words(row)]
-        if not rows or any(row.task_id == text for row in rows):
-            break
-    return Tasks(tuple(found[:MOST_SHOWN]), total, read)
-
-
 async def chosen(client: EnvClient, info: EnvironmentInfo, split: str, index: int | None) -> TaskInfo:
     """The task at a place of a split, from 0; None draws one, where possible one that can be learnt from.
 
-    Raises as `search`, and `NotFound` for a place that the split does not have.
+    Raises `NotFound` for an unknown split and for a place that it does not have, and `CannotPlay`.
     """
-    total = _size(info, split)
+    total = size_of(info, split)
     if index is None:
         index = secrets.choice(learnt(info.splits, split) or range(total)) if total else 0
-    rows = await _listed(client, info, split, index, 1) if 0 <= index < total else []
+    rows = await listed(client, info, split, index, 1) if 0 <= index < total else []
     if not rows:
         raise NotFound(f"{info.env} has {total:,} tasks in {split}, and none at place {index}.")
     return rows[0]
 
 
+async def named(client: EnvClient, info: EnvironmentInfo, task_id: str) -> TaskInfo:
+    """The task with this id. Raises `NotFound`, and `CannotPlay`."""
+    found = await with_id(client, info, task_id)
+    if found is None:
+        raise NotFound(f"{info.env} has no task {task_id[:80]!r}.")
+    if found.index is None and needs_place(info.splits, found.split):
+        raise NotFound(
+            f"The place of {task_id[:80]!r} in {found.split} is not known.", "Choose it in the list."
+        )
+    return found
+
+
+async def with_id(client: EnvClient, info: EnvironmentInfo, task_id: str) -> TaskInfo | None:
+    """The task with this id, of any split; None if there is none that can be played. Raises `CannotPlay`."""
+    if not 0 < len(task_id) <= MOST_ID:
+        return None
+    try:
+        return await client.task(info.env, task_id)
+    except ServerProblem:
+        return None
+    except EnvClientError as cause:
+        raise CannotPlay(f"The environment server of {info.env} does not answer: {cause}.") from cause
+
+
 def purpose_of(info: EnvironmentInfo, task: TaskInfo) -> Purpose:
     """`demonstrate`, or `evaluate` for a held-out task, from which nothing may learn."""
-    return "demonstrate" if task.index in learnt(info.splits, task.split) else "evaluate"
+    may_learn = learnt(info.splits, task.split)
+    is_learnt = bool(may_learn) if task.index is None else task.index in may_learn
+    return "demonstrate" if is_learnt else "evaluate"
+
+
+def needs_place(splits: Mapping[str, int], split: str) -> bool:
+    """True if a run holds out a part of the split: whether it learns from a task depends on its place."""
+    return 0 < len(learnt(splits, split)) < splits[split]
 
 
 def explored(splits: Sequence[str] | Mapping[str, int]) -> str | None:
@@ -94,22 +95,20 @@ def learnt(splits: Mapping[str, int], split: str) -> Sequence[int]:
     return remaining(parts, share)(splits[split]) if parts else range(splits[split])
 
 
-def _size(info: EnvironmentInfo, split: str) -> int:
+def size_of(info: EnvironmentInfo, split: str) -> int:
+    """Number of tasks of a split. Raises `NotFound`."""
     if split not in info.splits:
         raise NotFound(f"{info.env} has no split {split}; there are: {', '.join(info.splits)}.")
     return info.splits[split]
 
 
-async def _listed(
+async def listed(
     client: EnvClient, info: EnvironmentInfo, split: str, offset: int, limit: int
 ) -> Sequence[TaskInfo]:
+    """Tasks of a split from a place on, at most 1,000. Raises `CannotPlay`."""
     try:
         return (await client.tasks(info.env, split, offset=offset, limit=limit)).tasks
     except ServerProblem as problem:
         raise CannotPlay(f"The tasks of {info.env} cannot be listed: {problem.detail}.") from problem
     except EnvClientError as cause:
         raise CannotPlay(f"The environment server of {info.env} does not answer: {cause}.") from cause
-
-
-def _words(task: TaskInfo) -> str:
-    return "\n".join((task.task_id, task.instruction, task.kind, task.difficulty)).lower()

@@ -1,13 +1,14 @@
 """Views of the pages on which a person plays."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from agentevol.ui.pages import address
-from agentevol.ui.playground.playground import Play
+from agentevol.ui.playground.playground import Play, Playground
 from agentevol.ui.playground.servers import State
+from agentevol.ui.playground.setups import Setup, Setups
 from agentevol.ui.playground.tasks import explored
 from agentevol.ui.reader.view import Long, outcome, verdict
 from agentevol.ui.text import TEXT_LIMIT
@@ -34,6 +35,8 @@ class EnvironmentRow:
     """Reason for which it cannot be played."""
     is_lacking: bool
     """True if something has to be installed first."""
+    others: tuple[tuple[str, str], ...] = ()
+    """Other options with which it has a server, and the address of its tasks."""
 
 
 @dataclass(frozen=True)
@@ -81,17 +84,24 @@ class PlayView:
     seats: tuple[str, ...]
     verdict: str = ""
     outcome: str = "none"
+    is_failed: bool = False
     detail: str = ""
     """Text of a failure."""
 
 
-def environment_rows(state: Callable[[str], State], problem: Callable[[str], str]) -> list[EnvironmentRow]:
-    """Rows of all registered environments; `state` and `problem` tell of the server of one."""
+def environment_rows(playground: Playground) -> list[EnvironmentRow]:
+    """Rows of all registered environments."""
     rows = []
     for one in describe():
-        needs = lacking(one.name)
-        told = f"It needs {needs}" if needs else problem(one.name)
-        rows.append(EnvironmentRow(one.name, one.summary, state(one.name), told, bool(needs)))
+        needs, plain = lacking(one.name), Setup(one.name)
+        told = f"It needs {needs}" if needs else playground.problem(plain)
+        others = tuple(
+            (setup.label, address("play", env=one.name, setup=playground.setups.key(setup)))
+            for setup in playground.open(one.name)
+            if setup != plain
+        )
+        state = playground.state(plain)
+        rows.append(EnvironmentRow(one.name, one.summary, state, told, bool(needs), others))
     return rows
 
 
@@ -136,6 +146,7 @@ def play_view(play: Play) -> PlayView:
         play.seats,
         "" if episode is None else verdict(episode),
         "none" if episode is None else outcome(episode),
+        episode is not None and episode.ending.kind == "failed",
         "" if episode is None else getattr(episode.ending, "detail", ""),
     )
 
@@ -154,9 +165,31 @@ def tools_of(tools: Sequence[dict[str, Any]]) -> tuple[Tool, ...]:
     )
 
 
-def again(play: Play) -> str:
+def again(play: Play, setups: Setups) -> str:
     """Address of the choice of a play's task."""
-    return address("play", env=play.request.env, split=play.request.split, index=play.index)
+    task = {"q": play.request.task_id} if play.index is None else {"index": play.index}
+    return address("play", env=play.setup.env, setup=setups.key(play.setup), split=play.request.split, **task)
+
+
+def again_at_once(play: Play, setups: Setups) -> dict[str, str]:
+    """Fields of the form that begins the same episode again."""
+    request = play.request
+    found = {
+        "env": play.setup.env,
+        "setup": setups.key(play.setup),
+        "split": request.split,
+        "task": request.task_id if play.index is None else "",
+        "index": "" if play.index is None else str(play.index),
+        "seed": str(request.seed),
+        "max_turns": "" if request.max_turns is None else str(request.max_turns),
+        "name": play.person.name.partition(":")[2],
+    }
+    return {name: value for name, value in found.items() if value}
+
+
+def tasks_of(play: Play, setups: Setups) -> str:
+    """Address of the tasks among which a play's was chosen."""
+    return address("play", env=play.setup.env, setup=setups.key(play.setup), split=play.request.split)
 
 
 def _facts(play: Play) -> tuple[tuple[str, str], ...]:
@@ -166,6 +199,7 @@ def _facts(play: Play) -> tuple[tuple[str, str], ...]:
         ("split", request.split),
         ("difficulty", request.difficulty),
         ("seed", str(request.seed)),
+        ("options", play.setup.label),
         ("player", play.person.name),
     ]
     return tuple((name, value) for name, value in found if value)

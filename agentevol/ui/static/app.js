@@ -64,6 +64,10 @@ function watch(part) {
 // a search goes on until it has filled a page
 async function searchOn(part) {
   while (part.hasAttribute("data-more")) {
+    if (document.hidden) {
+      await new Promise((go) => { document.addEventListener("visibilitychange", go, { once: true }); });
+      continue;
+    }
     try {
       const reply = await fetch(location.href, { cache: "no-store" });
       if (!reply.ok) return;

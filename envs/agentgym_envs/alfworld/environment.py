@@ -16,7 +16,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from random import Random
-from typing import get_args
+from typing import Annotated, get_args
+
+from pydantic import Field
 
 from agentgym_envs.alfworld import expert, generator
 from agentgym_envs.alfworld.dialects import Dialect, translate, translate_loosely
@@ -36,6 +38,13 @@ OFFICIAL = "official"
 _GENERATED_ID = re.compile(r"([a-z_]{1,40})/([a-z]{1,40})/(0|[1-9][0-9]{0,8})")
 _ARRIVAL = "You arrive at "
 
+STRIP_ARRIVAL = "Cut `You arrive at ... .` from observations; by default in the dialect `put` only."
+LENIENT = (
+    "Understand the other dialect's wording too. Results are not comparable then; a step's info says so as"
+    " `read_as`."
+)
+SHUFFLE_NAMES = "Deal the numbers of all names anew in each episode, by its seed."
+
 
 class ALFWorldTask(Task):
     """ALFWorld task. `digest` stays on the server: it distinguishes games of equal instructions."""
@@ -54,11 +63,7 @@ class _Snapshot:
 class ALFWorld(Environment[ALFWorldTask]):
     """Household tasks in text: find, clean, heat, cool, light up and place things.
 
-    Options: `dialect` is the wording of placing (see `agentgym_envs.alfworld.dialects`); `strip_arrival` cuts
-    `You arrive at ... .` from observations (None: in the `put` dialect only); `lenient` also understands the
-    other dialect's wording, which makes results incomparable and is noted in a step's info as `read_as`;
-    `shuffle_names` deals the numbers of all names anew by each reset's seed; `home` is where imported games
-    are looked for (None: `agentgym_envs.home.data_home`).
+    `home` is where imported games are looked for (None: `agentgym_envs.home.data_home`).
     """
 
     name = "alfworld"
@@ -71,11 +76,11 @@ class ALFWorld(Environment[ALFWorldTask]):
 
     def __init__(
         self,
-        dialect: Dialect = "move",
+        dialect: Annotated[Dialect, Field(description="Wording of placing things.")] = "move",
         *,
-        strip_arrival: bool | None = None,
-        lenient: bool = False,
-        shuffle_names: bool = False,
+        strip_arrival: Annotated[bool | None, Field(description=STRIP_ARRIVAL)] = None,
+        lenient: Annotated[bool, Field(description=LENIENT)] = False,
+        shuffle_names: Annotated[bool, Field(description=SHUFFLE_NAMES)] = False,
         home: Path | None = None,
     ) -> None:
         if dialect not in get_args(Dialect):

@@ -3,7 +3,9 @@
 import re
 from collections.abc import Mapping, Sequence
 from random import Random
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, Field
 
 from agentgym_envs.ampo.importing import imported_states
 from agentgym_envs.ampo.judging import change_reward, goal_after
@@ -12,6 +14,7 @@ from agentgym_envs.ampo.staging import staged, transcript, value
 from agentgym_envs.core import Environment, Observation, StepResult, Task, TaskNotFound
 from agentgym_envs.home import data_home
 from agentgym_envs.lazy_sequence import LazySequence
+from agentgym_envs.options import PRIVATE
 from agentgym_envs.social.families import FAMILIES
 from agentgym_envs.social.family import LEVELS
 from agentgym_envs.social.outcome import LABEL
@@ -26,6 +29,16 @@ STATES = "states"
 """Split of the imported states."""
 INSTRUCTION = "Reply to the conversation so that you come nearer to your goal."
 _IMPORTED = re.compile(rf"{STATES}/(0|[1-9][0-9]{{0,8}})")
+
+JudgeOption = Annotated[
+    JudgeModel | Mapping[str, Any] | str | None,
+    AfterValidator(JudgeModel.checked),
+    Field(
+        description="Endpoint that judges replies to imported states, as a JSON object with `base_url` and"
+        " `model`; without one such a reply is `failed(judge)`.",
+        json_schema_extra=PRIVATE,
+    ),
+]
 
 
 class AmpoTask(Task):
@@ -44,9 +57,6 @@ class Ampo(Environment[AmpoTask]):
     generated states, in `train`, `valid` and `test`, are what a player of the social worlds makes of a state:
     rule-based partner and outcome verifier; not Sotopia's judge; not a measure of social intelligence. Those
     of imported states, in `states`, are a judge's, before the reply as recorded and after it as `judge` says.
-
-    Options: `judge`, an endpoint (`agentgym_envs.sotopia.models.judge.JudgeModel`) as a table or JSON object;
-    without one a reply to an imported state is `failed(judge)`.
     """
 
     name = "ampo"
@@ -55,7 +65,7 @@ class Ampo(Environment[AmpoTask]):
     difficulties = LEVELS
     baselines = {"idle": (0.35, 0.5), "spray": (0.35, 0.5)}  # noqa: RUF012 - a class fact, never changed
 
-    def __init__(self, judge: JudgeModel | Mapping[str, Any] | str | None = None) -> None:
+    def __init__(self, judge: JudgeOption = None) -> None:
         self._judge = None if judge is None else JudgeModel.of(judge)
         self._task: AmpoTask | None = None
         self._seat: ThinkingSeat | None = None

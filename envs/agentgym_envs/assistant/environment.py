@@ -3,7 +3,9 @@
 from collections.abc import Mapping, Sequence
 from functools import cache
 from random import Random
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import Field
 
 from agentgym_envs import knowledge
 from agentgym_envs.assistant import catalogue
@@ -23,10 +25,11 @@ from agentgym_envs.assistant.tools import TOOLSET, offered
 from agentgym_envs.assistant.undoing import undoings
 from agentgym_envs.core import Observation, StepResult, Task, TaskNotFound
 from agentgym_envs.lazy_sequence import LazySequence
-from agentgym_envs.tooluse import Tool, ToolEnvironment, Toolset, ToolsIn, Verdict
+from agentgym_envs.tooluse import StrictHistory, Tool, ToolEnvironment, Toolset, ToolsInOption, Verdict
 from agentgym_envs.tooluse.calls import written
 
 OPENING = f"It is {weekday(TODAY)}, {NOW}. {POLICY}"
+ALL_TOOLS = "Offer all tools in every task, not only those of its applications."
 TURNS_BEYOND = {"single": 6, "chained": 7, "conditional": 9, "refusal": 10, "multi": 12}
 """Turns of a budget beyond three times those of the expert."""
 SHORTENED = ("conditional", "refusal", "multi")
@@ -59,10 +62,13 @@ class Assistant(ToolEnvironment[AssistantTask, Session]):
     }
 
     def __init__(
-        self, *, all_tools: bool = False, tools_in: ToolsIn = "schemas", strict_history: bool = False
+        self,
+        *,
+        all_tools: Annotated[bool, Field(description=ALL_TOOLS)] = False,
+        tools_in: ToolsInOption = "schemas",
+        strict_history: StrictHistory = False,
     ) -> None:
-        """`all_tools`: offer all tools in every task, not only those of its applications. `tools_in` and
-        `strict_history`: see `ToolEnvironment`; here a row may not become again what it was before.
+        """With `strict_history`, a row may not become again what it was before.
 
         Raises `ValueError` for another `tools_in`.
         """

@@ -19,7 +19,9 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Annotated, Any, cast
+
+from pydantic import Field
 
 from agentgym_envs.bfcl import generator
 from agentgym_envs.bfcl.apis import require_wheel
@@ -34,7 +36,7 @@ from agentgym_envs.core import StepResult, Task, TaskNotFound
 from agentgym_envs.formats import after_thinking
 from agentgym_envs.home import data_home
 from agentgym_envs.lazy_sequence import LazySequence
-from agentgym_envs.tooluse import Call, Tool, ToolEnvironment, Toolset, ToolsIn, Verdict
+from agentgym_envs.tooluse import Call, Tool, ToolEnvironment, Toolset, ToolsInOption, Verdict
 from agentgym_envs.tooluse.calls.literals import InvalidLiteral
 from agentgym_envs.tooluse.calls.python_syntax import python_calls
 from agentgym_envs.tooluse.outcomes import Outcome
@@ -51,6 +53,7 @@ HOW = (
     " follows it."
 )
 CLOSING = "Done."
+SHAPING = "Pay, at the end, the part of the checked turns that passed, and not only 1 for all of them."
 NO_CALLS = "[]"
 """A list of no calls: it ends the user's turn, as upstream."""
 RESEMBLES_CALL = re.compile(r"""\b[A-Za-z_]\w*\(|```|"name":""")
@@ -108,9 +111,7 @@ class Conversation:
 class BFCL(ToolEnvironment[BFCLTask, Conversation]):
     """A user who asks several things in turn, of whom each needs calls of simulated APIs.
 
-    Options: `shaping` pays, at the end, the part of the checked turns that passed, and not only 1 for all of
-    them; `tools_in`: see `ToolEnvironment`; `home` is where imported tasks are looked for (None:
-    `agentgym_envs.home.data_home`).
+    `home` is where imported tasks are looked for (None: `agentgym_envs.home.data_home`).
     """
 
     name = "bfcl"
@@ -123,7 +124,11 @@ class BFCL(ToolEnvironment[BFCLTask, Conversation]):
     python_calls = True
 
     def __init__(
-        self, *, shaping: bool = False, tools_in: ToolsIn = "schemas", home: Path | None = None
+        self,
+        *,
+        shaping: Annotated[bool, Field(description=SHAPING)] = False,
+        tools_in: ToolsInOption = "schemas",
+        home: Path | None = None,
     ) -> None:
         self.tell_tools_in(tools_in)
         self.shaping = shaping

@@ -3,7 +3,9 @@
 import re
 from collections.abc import Mapping, Sequence
 from random import Random
-from typing import get_args
+from typing import Annotated, get_args
+
+from pydantic import Field
 
 from agentgym_envs.core import Environment, Observation, StepResult, Task, TaskNotFound
 from agentgym_envs.deliberate.puzzles import COUNTS, DEPTHS, VERSION, Puzzle, after, puzzle
@@ -25,6 +27,14 @@ the first 3, 7 and 9 things, one digit below each heading. Level 1 and level 2, 
 
 The headings of level 3 are {", ".join(HEADERS[3])}; those of level 4, {", ".join(HEADERS[4])}."""
 """Rules for the agent on the `full` surface; a tiny model learns the compact one from demonstrations."""
+
+SURFACE = "Form of replies: `compact` has a few tokens, `full` the headings of AMPO's modes."
+EXPERT_MODE = "Mode of the expert's replies; 0 is all modes in turn, by the number of the task."
+LENGTH_TARGET = (
+    "Digits of a reply for which AMPO's length factor, by which rewards are multiplied, is 1/2; 0 switches it"
+    " off."
+)
+LENGTH_SPAN = "Digits below the target up to which the factor is 1, and above it from which it is 0."
 
 _ID = re.compile(r"([a-z]{1,10})/([a-z]{1,10})/(0|[1-9][0-9]{0,8})")
 
@@ -49,10 +59,7 @@ class Deliberate(Environment[DeliberateTask]):
     The mode of a well-formed reply is `mode` in the step's info; a malformed one has mode -1, is invalid, and
     `fault` says what is wrong with it. Whether the digits in the sections are right is not looked at.
 
-    Options: `surface` is how replies are written (see `agentgym_envs.deliberate.replies`); `expert_mode` is
-    the mode of the expert's replies, 0 for all modes in turn, by the number of the task; `length_target`
-    above 0 multiplies the reward by AMPO's length factor, counted in digits that a reply holds (1, 4, 8, 10
-    in mode 1 to 4): 1 up to target - `length_span`, 1/2 at the target, 0 from target + span on. AMPO counts
+    AMPO's length factor counts the digits that a reply holds: 1, 4, 8, 10 in mode 1 to 4. AMPO itself counts
     the tokens of the answer alone, which is always one word here.
     """
 
@@ -63,11 +70,11 @@ class Deliberate(Environment[DeliberateTask]):
 
     def __init__(
         self,
-        surface: Surface = "compact",
+        surface: Annotated[Surface, Field(description=SURFACE)] = "compact",
         *,
-        expert_mode: int = 0,
-        length_target: float = 0.0,
-        length_span: float = 5.0,
+        expert_mode: Annotated[int, Field(ge=0, le=max(HEADERS), description=EXPERT_MODE)] = 0,
+        length_target: Annotated[float, Field(ge=0, description=LENGTH_TARGET)] = 0.0,
+        length_span: Annotated[float, Field(gt=0, description=LENGTH_SPAN)] = 5.0,
     ) -> None:
         if surface not in get_args(Surface):
             raise ValueError(f"no surface {surface!r}; there are: {', '.join(get_args(Surface))}")

@@ -67,6 +67,15 @@ class Endpoint(Record):
             told = first["msg"].removeprefix("Value error, ")
             raise ValueError(f"{cls.__name__}: {place}: {told}") from None
 
+    @classmethod
+    def checked(
+        cls, given: "Self | Mapping[str, Any] | str | None"
+    ) -> "Self | Mapping[str, Any] | str | None":
+        """The same again, if `of` reads it or it is None. Raises `ValueError`, in one line."""
+        if given is not None:
+            cls.of(given)
+        return given
+
     @property
     def host(self) -> str:
         """Host and port of the address, without a name or password."""

@@ -2,7 +2,9 @@
 
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any, ClassVar, Generic
+from typing import Annotated, Any, ClassVar, Generic
+
+from pydantic import Field
 
 from agentgym_envs.core import TaskNotFound
 from agentgym_envs.families.answers import matches
@@ -12,9 +14,10 @@ from agentgym_envs.families.rendering import RENDERS, Render, error_text, goal_t
 from agentgym_envs.families.tasks import VERSION, FamilyTask, Generator
 from agentgym_envs.knowledge import VERSION as KNOWLEDGE
 from agentgym_envs.lazy_sequence import LazySequence
-from agentgym_envs.tooluse import SUCCESS, CallError, ToolEnvironment, ToolsIn, Verdict
+from agentgym_envs.tooluse import SUCCESS, CallError, StrictHistory, ToolEnvironment, ToolsInOption, Verdict
 
 THINKING = "Think:"
+RENDER = "Form of observations: `json`, in words (`react`), or as AgentGym writes them (`agentgym`)."
 KEPT = 4096
 """Tasks that a process keeps, of about 3 kB each: making one takes about a millisecond."""
 
@@ -25,8 +28,7 @@ class FamilyEnvironment(ToolEnvironment[FamilyTask, StateT], Generic[StateT]):
     A question needs its answer, an unchanged state, and, where it could be guessed, that tools returned the
     rows on which the answer rests. An operation needs the wanted state.
 
-    `render`: how observations are written, see `agentgym_envs.families.rendering`. `tools_in`: see
-    `ToolEnvironment`. Raises `ValueError` for another value.
+    Raises `ValueError` for an option's value that there is not.
     """
 
     generator: ClassVar[Generator[Any]]
@@ -35,7 +37,11 @@ class FamilyEnvironment(ToolEnvironment[FamilyTask, StateT], Generic[StateT]):
     max_turns = 20
 
     def __init__(
-        self, render: Render = "json", *, tools_in: ToolsIn = "schemas", strict_history: bool = False
+        self,
+        render: Annotated[Render, Field(description=RENDER)] = "json",
+        *,
+        tools_in: ToolsInOption = "schemas",
+        strict_history: StrictHistory = False,
     ) -> None:
         if render not in RENDERS:
             raise ValueError(f"no render {str(render)[:40]!r}; there are: {', '.join(RENDERS)}")

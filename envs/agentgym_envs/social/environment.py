@@ -3,7 +3,9 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
-from typing import Literal, get_args
+from typing import Annotated, Literal, get_args
+
+from pydantic import Field
 
 from agentgym_envs.core import Environment, Observation, StepResult
 from agentgym_envs.social import tasks
@@ -13,13 +15,21 @@ from agentgym_envs.social.scripts.habits import habit
 from agentgym_envs.social.tasks import COUNTS, NAME, VERSION, SocialTask
 from agentgym_envs.social.thinking_seat import ThinkingSeat
 from agentgym_envs.sotopia.protocol.actions import NOTHING, Action, ReplyError, from_json, from_text
-from agentgym_envs.sotopia.protocol.views import VIEWS, View
+from agentgym_envs.sotopia.protocol.views import View
 from agentgym_envs.thinking import HEADERS
 
 ActionForm = Literal["text", "json"]
 SEATS = ("first", "second")
-ALLOWED_VIEWS = tuple(view for view in VIEWS if view != "omniscient")
+AllowedView = Literal["package", "relationship", "lite", "ampo"]
 """Views that do not show the partner's goal: a listener's goal has hidden parameters."""
+ALLOWED_VIEWS: tuple[View, ...] = get_args(AllowedView)
+
+ACTIONS = (
+    "Form of messages: `text` (plain words with `[MOVE]`s) or `json` (Sotopia's `action_type` and `argument`,"
+    " with the same words)."
+)
+VIEW = "Part of the partner's character that the agent reads."
+PARTNER = "`rules`, or `thinker`, a player as agents are, in the families whose seats have equal roles."
 
 
 @dataclass(frozen=True)
@@ -41,11 +51,6 @@ class Social(Environment[SocialTask]):
     The reward comes at the end: goal/10 x (1 + secret/10) x (1 + social_rules/10), where a dimension that is
     not defined has factor 1. The last step's `info` has all dimensions, the outcome's facts, and the
     partner's hidden parameters, which depend on the seed and not on the task.
-
-    Options: `families`, names separated by commas, all by default; `actions`, `text` (`[MOVE]` syntax in
-    plain words) or `json` (Sotopia's `{"action_type", "argument"}`, words as in `text`); `view`, what the
-    agent reads of its partner's character (see `protocol.views`); `partner`, `rules`, or `thinker`, a player
-    as agents are, in the families whose seats have equal roles.
     """
 
     name = NAME
@@ -57,11 +62,11 @@ class Social(Environment[SocialTask]):
 
     def __init__(
         self,
-        families: str = "",
+        families: tasks.FamiliesOption = "",
         *,
-        actions: ActionForm = "text",
-        view: View = "relationship",
-        partner: PartnerKind = "rules",
+        actions: Annotated[ActionForm, Field(description=ACTIONS)] = "text",
+        view: Annotated[AllowedView, Field(description=VIEW)] = "relationship",
+        partner: Annotated[PartnerKind, Field(description=PARTNER)] = "rules",
     ) -> None:
         self.families = tasks.families_of(families)
         if actions not in get_args(ActionForm):

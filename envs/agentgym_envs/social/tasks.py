@@ -7,7 +7,9 @@ import re
 from collections.abc import Sequence
 from functools import lru_cache
 from random import Random
-from typing import Final
+from typing import Annotated, Final
+
+from pydantic import AfterValidator, Field
 
 from agentgym_envs.core import Task, TaskNotFound
 from agentgym_envs.lazy_sequence import LazySequence
@@ -78,6 +80,19 @@ def families_of(text: str) -> tuple[str, ...]:
     if unknown := [name for name in chosen if name not in FAMILIES]:
         raise ValueError(f"no family {unknown[0][:80]!r}; there are: {', '.join(FAMILIES)}")
     return tuple(dict.fromkeys(chosen))
+
+
+def _known(text: str) -> str:
+    families_of(text)
+    return text
+
+
+FamiliesOption = Annotated[
+    str,
+    AfterValidator(_known),
+    Field(description="Families of generated tasks, separated by commas; all by default."),
+]
+"""Type of the option `families`."""
 
 
 def task(task_id: str, families: Sequence[str]) -> SocialTask:

@@ -17,12 +17,13 @@ import time
 from collections.abc import Awaitable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Annotated, Any, Final, TypeVar
 
 from agentgym_envs.core import Environment, Observation, StepResult
 from agentgym_envs.endpoints.cache import SHARED
 from agentgym_envs.endpoints.records import EndpointFault
 from agentgym_envs.home import data_home
+from agentgym_envs.options import FieldsOf
 from agentgym_envs.social import Social
 from agentgym_envs.social.family import LEVELS
 from agentgym_envs.social.tasks import families_of
@@ -73,10 +74,10 @@ class Snapshot:
 class Sotopia(Environment[SotopiaTask]):
     """Conversations in Sotopia's protocol, beside a partner or between two agents.
 
-    Options: see `agentgym_envs.sotopia.options.Options`; `home` is where imported profiles are looked for
-    (None: `agentgym_envs.home.data_home`). The reward comes with the last step, whose `info` has all
-    dimensions, who gave the scores, and the conversation. An endpoint that fails ends the episode as
-    `failed(partner)` or `failed(judge)`; the conversation is kept in a file.
+    `home` is where imported profiles are looked for (None: `agentgym_envs.home.data_home`). The reward comes
+    with the last step, whose `info` has all dimensions, who gave the scores, and the conversation. An
+    endpoint that fails ends the episode as `failed(partner)` or `failed(judge)`; the conversation is kept in
+    a file.
     """
 
     name = NAME
@@ -86,7 +87,7 @@ class Sotopia(Environment[SotopiaTask]):
     difficulties = LEVELS
     seats = SEATS
 
-    def __init__(self, *, home: Path | None = None, **options: Any) -> None:
+    def __init__(self, *, home: Path | None = None, **options: Annotated[Any, FieldsOf(Options)]) -> None:
         self.options = given = Options.of(options)
         if given.partner_kind == "replay":
             check_recorded("replay", given.replay or "")

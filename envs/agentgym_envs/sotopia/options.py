@@ -6,10 +6,12 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Final, Literal, Self, cast
 
-from pydantic import Field, ValidationError, model_validator
+from pydantic import ConfigDict, Field, ValidationError, model_validator
 
 from agentgym_envs.core import Record
 from agentgym_envs.endpoints.budget import Budget, shared_budget
+from agentgym_envs.options import PRIVATE
+from agentgym_envs.social.tasks import FamiliesOption
 from agentgym_envs.sotopia.models.judge import JudgeModel
 from agentgym_envs.sotopia.models.partner import PartnerModel
 from agentgym_envs.sotopia.protocol.conversation import Order, StaleRule
@@ -30,6 +32,8 @@ EndpointTable = str | dict[str, Any]
 class Options(Record):
     """Options, checked together. Raises `ValueError`, in one line: see `of`."""
 
+    model_config = ConfigDict(use_attribute_docstrings=True)
+
     view: View = "relationship"
     """Description of the partner's character that the agent reads."""
     actions: Form = "json"
@@ -37,45 +41,55 @@ class Options(Record):
     observation: Literal["turns", "prompt"] = "turns"
     """`turns`: what is new to the seat; `prompt`: the whole message for a model, as the package writes it."""
     order: Order = "round-robin"
+    """Order of turns."""
     max_turns: int = Field(default=20, ge=1, le=1000)
     """Steps of a conversation: in `round-robin`, utterances of both together."""
     max_stale: int = Field(default=2, ge=0, le=1000)
     """A longer run of `none` ends the conversation."""
     stale_rule: StaleRule | None = None
-    """None: `package` for published scenarios, `own` for generated ones."""
+    """Turns without an action that count for `max_stale`: all (`package`, the default of published
+    scenarios), or those of seats that may act (`own`, the default of generated ones).
+    """
     seat: Literal[0, 1] = 0
     """Seat of the agent in published scenarios; a generated task has its own."""
-    families: str = ""
-    """Families of generated tasks, separated by commas; all by default."""
+    families: FamiliesOption = ""
 
     partner: PartnerKind | None = None
-    """None: `openai` with `partner_model`, `replay` with `replay`, and otherwise `rule`. `policy`: a policy
-    served at `partner_url`; `human`: somebody in a session of the other seat.
+    """By default: `openai` with `partner_model`, `replay` with `replay`, and otherwise `rule`. `policy`: a
+    policy served at `partner_url`; `human`: somebody in a session of the other seat.
     """
-    partner_model: EndpointTable | None = None
-    partner_url: str | None = None
-    """Base address, for example `http://127.0.0.1:8000/v1`; `judge_url` too."""
+    partner_model: EndpointTable | None = Field(default=None, json_schema_extra=PRIVATE)
+    """Name of the partner's model, or all fields of its endpoint as a JSON object."""
+    partner_url: str | None = Field(default=None, json_schema_extra=PRIVATE)
+    """Base address of the partner's endpoint, for example `http://127.0.0.1:8000/v1`."""
     partner_temperature: float = Field(default=0.7, ge=0)
-    partner_key_env: str = "OPENAI_API_KEY"
-    """Environment variable with the key; `judge_key_env` too."""
+    """Sampling temperature of the partner's model."""
+    partner_key_env: str = Field(default="OPENAI_API_KEY", json_schema_extra=PRIVATE)
+    """Environment variable with the key of the partner's endpoint."""
     partner_cache: bool = False
     """Whether equal requests have one answer."""
     partner_format: Literal["plain", "react", "modes"] = "plain"
     """Format of the messages of a partner `policy`."""
-    replay: str | None = None
+    replay: str | None = Field(default=None, json_schema_extra=PRIVATE)
     """File of recorded episodes, whose actions the partner repeats."""
 
     judge: JudgeKind | None = None
-    """None: `openai` with `judge_model`, `replay` with `judge_replay`, and otherwise `verify`."""
-    judge_model: EndpointTable | None = None
-    judge_url: str | None = None
+    """By default: `openai` with `judge_model`, `replay` with `judge_replay`, and otherwise `verify`."""
+    judge_model: EndpointTable | None = Field(default=None, json_schema_extra=PRIVATE)
+    """Name of the judge's model, or all fields of its endpoint as a JSON object."""
+    judge_url: str | None = Field(default=None, json_schema_extra=PRIVATE)
+    """Base address of the judge's endpoint."""
     judge_temperature: float = Field(default=0.0, ge=0)
-    judge_key_env: str = "OPENAI_API_KEY"
+    """Sampling temperature of the judge, which is always sent."""
+    judge_key_env: str = Field(default="OPENAI_API_KEY", json_schema_extra=PRIVATE)
+    """Environment variable with the key of the judge's endpoint."""
     judge_samples: int = Field(default=1, ge=1, le=32)
+    """Judgements of each conversation."""
     judge_aggregate: Literal["mean", "median"] = "mean"
+    """Combination of several judgements."""
     judge_cache: bool | None = None
-    """None: at temperature 0."""
-    judge_replay: str | None = None
+    """Whether equal requests to the judge have one answer; by default at temperature 0."""
+    judge_replay: str | None = Field(default=None, json_schema_extra=PRIVATE)
     """File of recorded episodes, whose scores the judge repeats."""
     dimensions: str = "sotopia"
     """`sotopia`: all seven; or names separated by commas."""
@@ -92,9 +106,11 @@ class Options(Record):
     """Budget of one process for the endpoints of partner and judge together: `2.50usd`, `100000tokens`."""
 
     reward: RewardMix | None = None
-    """None: `product` for generated tasks, `goal` for published scenarios."""
-    unjudged: str | None = None
-    """File to which conversations are appended that a fault leaves without scores; None:
+    """Scores of which the reward is made; by default `product` for generated tasks, `goal` for published
+    scenarios.
+    """
+    unjudged: str | None = Field(default=None, json_schema_extra=PRIVATE)
+    """File to which conversations are appended that a fault leaves without scores; by default
     `sotopia/unjudged.jsonl` in the data home, or in the folder of temporary files if that is read-only.
     """
 

@@ -19,7 +19,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Annotated, Literal, get_args
+
+from pydantic import Field
 
 from agentgym_envs.home import data_home
 from agentgym_envs.sql import player
@@ -36,12 +38,16 @@ from agentgym_envs.sql.tasks import DIFFICULTIES, Catalogue, SQLTask
 from agentgym_envs.sql.tools import TOOLS, Desk
 from agentgym_envs.sql.variants.resampling import VERSION as VARIANTS_VERSION
 from agentgym_envs.sql.writing.changes import Change, net_change, same_change
-from agentgym_envs.tooluse import SUCCESS, ToolEnvironment, ToolsIn, Verdict
+from agentgym_envs.tooluse import SUCCESS, ToolEnvironment, ToolsInOption, Verdict
 
 QUERIES = 10
 """Queries that an agent may run in an episode."""
 
 SchemaIn = Literal["tools", "opening"]
+SCHEMA_IN = (
+    "Where the agent reads the tables' definitions: `tools`, or also in the `opening` observation, for"
+    " episodes of one step."
+)
 
 
 @dataclass(frozen=True)
@@ -55,9 +61,7 @@ class _Snapshot:
 class SQL(ToolEnvironment[SQLTask, Desk]):
     """Write the query that answers a question about a database.
 
-    Options: `schema` is where the agent reads the tables' definitions: `tools`, or also in the `opening`
-    observation, for episodes of one step; `tools_in`: see `ToolEnvironment`; `home` is where imported data
-    are looked for (None: `agentgym_envs.home.data_home`).
+    `home` is where imported data are looked for (None: `agentgym_envs.home.data_home`).
     """
 
     name = "sql"
@@ -67,7 +71,11 @@ class SQL(ToolEnvironment[SQLTask, Desk]):
     toolset = TOOLS
 
     def __init__(
-        self, schema: SchemaIn = "tools", *, tools_in: ToolsIn = "schemas", home: Path | None = None
+        self,
+        schema: Annotated[SchemaIn, Field(description=SCHEMA_IN)] = "tools",
+        *,
+        tools_in: ToolsInOption = "schemas",
+        home: Path | None = None,
     ) -> None:
         if schema not in get_args(SchemaIn):
             raise ValueError(f"no schema {schema!r}; there are: {', '.join(get_args(SchemaIn))}")

@@ -24,6 +24,15 @@ from agentgym_envs.tau.judging.gold import Gold, replayed
 from agentgym_envs.tau.judging.judge import JudgeModel, judgement_of
 from agentgym_envs.tau.judging.judgement import Line
 from agentgym_envs.tau.judging.verdict import has_statements, verdict_of
+from agentgym_envs.tau.options import (
+    JudgeModelOption,
+    ShowsPolicy,
+    Strict,
+    Trainable,
+    UpstreamQuirks,
+    UserModelOption,
+    UserOption,
+)
 from agentgym_envs.tau.rehearsal import rehearsed
 from agentgym_envs.tau.tasks import Assertion, TauTask, Version
 from agentgym_envs.tau.users import (
@@ -36,7 +45,15 @@ from agentgym_envs.tau.users import (
     make_user,
 )
 from agentgym_envs.tau.world import Executed, World
-from agentgym_envs.tooluse import CallError, Tool, ToolEnvironment, Toolset, ToolsIn, Verdict
+from agentgym_envs.tooluse import (
+    CallError,
+    StrictHistory,
+    Tool,
+    ToolEnvironment,
+    Toolset,
+    ToolsInOption,
+    Verdict,
+)
 from agentgym_envs.tooluse.calls import mentions_call, written
 from agentgym_envs.tooluse.outcomes import Outcome
 
@@ -68,12 +85,7 @@ class _Snapshot:
 class TauEnvironment(ToolEnvironment[TauTask, WorldT]):
     """Customer service of one company, with a policy.
 
-    Options: `user` is the user's mode, and `user_model` the endpoint of the mode `llm`; `judge_model` is the
-    endpoint that judges statements about the dialogue (None: nobody does), and both are records or what
-    `Endpoint.of` reads; `strict` adds conditions to the benchmark's reward (see the domain); `trainable`
-    leaves out tasks that doing nothing solves or whose gold solution fails; `policy` puts the policy into the
-    first observation; `tools_in`, `strict_history`: see `ToolEnvironment`; `upstream_quirks` reproduces known
-    mistakes of the benchmark's tools; `home` is where imported data are looked for (None:
+    Endpoints are records or what `Endpoint.of` reads. `home` is where imported data are looked for (None:
     `agentgym_envs.home.data_home`), and `sources` replaces them and the built-in tasks.
     """
 
@@ -85,15 +97,15 @@ class TauEnvironment(ToolEnvironment[TauTask, WorldT]):
     def __init__(
         self,
         *,
-        user: UserMode = "solo",
-        user_model: UserModel | Mapping[str, Any] | str | None = None,
-        judge_model: JudgeModel | Mapping[str, Any] | str | None = None,
-        strict: bool = False,
-        trainable: bool = False,
-        policy: bool = True,
-        tools_in: ToolsIn = "schemas",
-        upstream_quirks: bool = False,
-        strict_history: bool = False,
+        user: UserOption = "solo",
+        user_model: UserModelOption = None,
+        judge_model: JudgeModelOption = None,
+        strict: Strict = False,
+        trainable: Trainable = False,
+        policy: ShowsPolicy = True,
+        tools_in: ToolsInOption = "schemas",
+        upstream_quirks: UpstreamQuirks = False,
+        strict_history: StrictHistory = False,
         home: Path | None = None,
         sources: Sequence[TaskSource] | None = None,
     ) -> None:

@@ -7,8 +7,9 @@ observations, the end of the episode and its budget are here.
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
-from typing import Any, ClassVar, Generic, Literal, NamedTuple, TypeVar, cast, get_args
+from typing import Annotated, Any, ClassVar, Generic, Literal, NamedTuple, TypeVar, cast, get_args
 
+from pydantic import Field
 from pydantic_core import to_json
 
 from agentgym_envs.core import Environment, Observation, StepResult, TaskT
@@ -21,6 +22,20 @@ from agentgym_envs.tooluse.tool import Tool, Toolset
 StateT = TypeVar("StateT")
 ToolsIn = Literal["schemas", "text"]
 """Values of `ToolEnvironment.tools_in`."""
+ToolsInOption = Annotated[
+    ToolsIn,
+    Field(
+        description="Form and place of the tools: `schemas` beside each observation, or signatures in the"
+        " `text` of the first observation, for models with a short memory."
+    ),
+]
+StrictHistory = Annotated[
+    bool,
+    Field(
+        description="A write that leads back to an earlier state costs the reward; otherwise what is undone"
+        " is no change."
+    ),
+]
 
 DONE = CallError("episode_done", "the episode is over")
 

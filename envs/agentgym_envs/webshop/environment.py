@@ -17,11 +17,14 @@ from functools import lru_cache
 from hashlib import blake2b
 from pathlib import Path
 from random import Random
-from typing import Any, Literal, get_args
+from typing import Annotated, Any, Literal, get_args
+
+from pydantic import Field
 
 from agentgym_envs.core import Environment, Observation, StepResult, Task, TaskNotFound
 from agentgym_envs.home import data_home
 from agentgym_envs.lazy_sequence import LazySequence
+from agentgym_envs.options import FieldsOf
 from agentgym_envs.webshop import pages, synth
 from agentgym_envs.webshop.catalogues.stored import StoredCatalogue
 from agentgym_envs.webshop.goal_sets import GoalSet, Splits, open_all
@@ -40,6 +43,13 @@ SEARCHING = "search[<your query>]"
 """Placeholder for every search among admissible actions, as in verl-agent's prompts."""
 START = State()
 Text = Literal["text", "text_rich"]
+
+TEXT = (
+    "Form of pages: in one line (`text`, as AgentGym, AgentBench and verl-agent show them), or with marks"
+    " around what can be clicked (`text_rich`)."
+)
+SPLIT = "Division of imported goals: by number as published, or by product (`disjoint`)."
+SHOP = "Seed of the generated shop: each has products of its own, of the same words."
 
 
 class WebShopTask(Task):
@@ -65,12 +75,8 @@ class _Episode:
 class WebShop(Environment[WebShopTask]):
     """Find what an instruction asks for among thousands of products, choose its options, and buy it.
 
-    Options: `text` is `text` (pages in one line, as AgentGym, AgentBench and verl-agent show them) or
-    `text_rich` (with marks around what can be clicked); `split` is `official`, or `disjoint`: imported goals
-    are divided by product, not by number; `shop` is the seed of the generated shop: each has products of its
-    own, of the same words; `home` is where catalogues are (None: `home.data_home`); any other is a switch of
-    `agentgym_envs.webshop.rules.Rules`, whose defaults are `COMPAT` for imported catalogues and `FIXED` for
-    the generated one.
+    The defaults of the switches are `COMPAT` for imported catalogues and `FIXED` for the generated one.
+    `home` is where catalogues are (None: `home.data_home`).
     """
 
     name = "webshop"
@@ -80,12 +86,12 @@ class WebShop(Environment[WebShopTask]):
 
     def __init__(
         self,
-        text: Text = "text",
+        text: Annotated[Text, Field(description=TEXT)] = "text",
         *,
-        split: Splits = "official",
-        shop: int = 0,
+        split: Annotated[Splits, Field(description=SPLIT)] = "official",
+        shop: Annotated[int, Field(ge=0, description=SHOP)] = 0,
         home: Path | None = None,
-        **switches: Any,
+        **switches: Annotated[Any, FieldsOf(Rules, defaults=False)],
     ) -> None:
         for chosen, known in ((text, get_args(Text)), (split, get_args(Splits))):
             if chosen not in known:

@@ -7,7 +7,9 @@ text of an address, errors for a bare `<c>` or `<a>`, sessions that are never fr
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
-from typing import Any, Literal, get_args
+from typing import Any, ClassVar, Literal, get_args
+
+from pydantic import ConfigDict
 
 from agentgym_envs.webshop.taggers import PATTERN, RULES, Tagger
 
@@ -17,6 +19,8 @@ Way = Literal["upstream", "fixed"]
 @dataclass(frozen=True)
 class Rules:
     """Set of switches. Different sets change observations or rewards: scores state theirs."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(use_attribute_docstrings=True)
 
     reward: Way
     """`upstream` compares an option with a name as the text of a pair, which some can never match."""

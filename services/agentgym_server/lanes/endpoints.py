@@ -231,7 +231,7 @@ ENDPOINTS: tuple[Endpoint[Service], ...] = (
         "/envs/{env}/tasks",
         tasks,
         "Tasks, page by page",
-        query=("split", "difficulty", "offset", "limit"),
+        query=("split", "difficulty", "offset", "limit", "task_id"),
         problems=("env-not-found", "task-not-found", "validation", "unsupported-operation"),
         reply=replies.TasksReply,
     ),

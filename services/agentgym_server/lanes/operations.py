@@ -209,9 +209,11 @@ def page(members: Item) -> Page:
     wrong = [(f"/{name}", "unknown field") for name in members if name not in Page.__dataclass_fields__]
     wrong += [
         (f"/{name}", "must be a string")
-        for name in ("split", "difficulty")
+        for name in ("split", "difficulty", "task_id")
         if name in members and not isinstance(members[name], str)
     ]
+    if "task_id" in members and len(members) > 1:
+        wrong.append(("/task_id", "selects alone"))
     bounds = {"offset": (0, 2**31 - 1), "limit": (1, 1000)}
     for name, (least, most) in bounds.items():
         value = members.get(name, least)

@@ -257,7 +257,8 @@ class TaskRow(Shown):
 
     task_id: TaskId
     split: str
-    index: Natural
+    index: Natural | None
+    """None where a task was asked for by its id, and its place in the split is not known."""
     summary: str
 
 

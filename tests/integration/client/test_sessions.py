@@ -75,6 +75,16 @@ async def test_tasks_and_environments_are_listed(env: EnvClient):
     assert row.instruction == "Say stop. This is episode 1."
     assert (page.total, page.offset) == (1, 0)
     assert (await env.tasks("echo", offset=4)).total == 6
+    one = await env.task("echo", "test/2")
+    assert (one.env, one.split, one.index, one.instruction) == (
+        "echo",
+        "test",
+        2,
+        "Say stop. This is episode 2.",
+    )
+    with pytest.raises(ServerProblem, match="no task has this id") as cause:
+        await env.task("echo", "test/3")
+    assert cause.value.kind == "task-not-found"
     infos = await env.environments()
     assert [(info.env, info.default_max_turns) for info in infos] == [("echo", 8), ("mischief", 8)]
     assert (await env.health())["status"] == "healthy"

@@ -9,6 +9,7 @@ import pytest
 from support.clock import Clock
 from support.server.environments import CheapMischief, Echo, Slow
 
+from agentgym_envs.deliberate import Deliberate
 from agentgym_server import ServerSettings, create_app
 
 WORLDS = {"echo": Echo, "slow": Slow, "mischief": CheapMischief}
@@ -369,9 +370,27 @@ async def test_tasks_come_in_pages_without_secrets(http: httpx.AsyncClient):
     assert (await http.get("/envs/echo/tasks?split=train&offset=99")).json()["tasks"] == []
 
 
+async def test_a_task_is_found_by_its_id(http: httpx.AsyncClient):
+    page = (await http.get("/envs/echo/tasks?task_id=test/1")).json()
+    listed = (await http.get("/envs/echo/tasks?split=test&offset=1&limit=1")).json()
+    assert page == {**listed, "offset": 0, "total": 1}
+
+
+async def test_the_place_of_a_task_that_is_made_on_access_is_not_looked_for():
+    transport = httpx.ASGITransport(create_app({"deliberate": Deliberate}))
+    async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as http:
+        row = (await http.get("/envs/deliberate/tasks?task_id=train/shallow/999999")).json()["tasks"][0]
+        listed = (await http.get("/envs/deliberate/tasks?split=train&limit=1")).json()["tasks"][0]
+    assert (row["task_id"], row["split"], row["index"]) == ("train/shallow/999999", "train", None)
+    assert listed["index"] == 0
+
+
 @pytest.mark.parametrize(
     ("query", "expected"),
     [
+        ("task_id=test/9", "task-not-found"),
+        ("task_id=", "task-not-found"),
+        ("task_id=test/1&split=test", "validation"),
         ("split=nope", "task-not-found"),
         ("difficulty=nope", "validation"),
         ("limit=0", "validation"),

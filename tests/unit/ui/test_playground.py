@@ -3,14 +3,11 @@
 import json
 import re
 import threading
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
-from starlette.testclient import TestClient
-from support.server.threaded import served
+from support.playground import Served, acted, begun, kept, pages, started
 from support.tiny_models import write_guess_model
 from support.ui import HOSTILE
 
@@ -19,17 +16,12 @@ from agentevol.core.algorithms.registry import objective
 from agentevol.core.errors import RunStopped
 from agentevol.models.rendering import ChatRenderer, load_tokenizer
 from agentevol.runs.training_data import training_data
-from agentevol.ui.app import create_app
 from agentevol.ui.playground import playground, servers
 from agentevol.ui.playground.table import table_beside
 from agentevol.ui.playground.tasks import learnt
-from agentevol.ui.settings import UiSettings
 from agentgym_envs.core import Observation, StepResult
 from agentgym_envs.guess import Guess
-from agentgym_server import app as server_app
-from agentgym_server.settings import ServerSettings
-from agentgym_store.records import Trajectory
-from agentgym_store.store import Store, Where
+from agentgym_store.store import Where
 
 TOOL = {
     "type": "function",
@@ -56,32 +48,6 @@ class Choices(Guess):
         return Observation(text=text, actions=("1", "5", f"7\xa0{HOSTILE}"), tools=(TOOL,))
 
 
-class Served:
-    """Environment server in a thread of this process, in the place of a subprocess."""
-
-    environment: type[Guess] = Guess
-    latest: "Served"
-
-    def __init__(self, config: Any, log: Path, **_: Any) -> None:
-        del log
-        self._name, self._open = config.name, ExitStack()
-        self.is_closed = False
-
-    def __enter__(self) -> "Served":
-        app = server_app.create_app({self._name: Served.environment}, settings=ServerSettings(drain_s=0))
-        self.url = self._open.enter_context(served(app))
-        Served.latest = self
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.lose()
-        self.is_closed = True
-
-    def lose(self) -> None:
-        """End as a killed process does."""
-        self._open.close()
-
-
 class Broken(Served):
     """A server that does not start."""
 
@@ -92,39 +58,7 @@ class Broken(Served):
 @pytest.fixture(autouse=True)
 def in_process(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(servers, "EnvironmentServer", Served)
-    monkeypatch.setattr(Served, "environment", Guess)
-
-
-@contextmanager
-def pages(home: Path, **fields: Any) -> Iterator[TestClient]:
-    app = create_app(UiSettings((home,), **fields))
-    with TestClient(app, base_url="http://127.0.0.1:8600", raise_server_exceptions=False) as client:
-        yield client
-
-
-def started(client: TestClient, env: str = "guess") -> str:
-    """The page of the environment's tasks, once its server runs."""
-    page = client.post("/play/environments", data={"env": env})
-    while f"<h1>{env} starts</h1>" in page.text:
-        page = client.get("/play", params={"env": env})
-    return page.text
-
-
-def begun(client: TestClient, **fields: str) -> str:
-    """Begin an episode of guess-5; its address."""
-    started(client)
-    chosen = {"env": "guess", "split": "train", "index": "2", **fields}
-    reply = client.post("/play", data=chosen, follow_redirects=False)
-    assert reply.status_code == 303, reply.text
-    return reply.headers["location"].removesuffix("#end")
-
-
-def acted(client: TestClient, address: str, turn: int, **fields: str) -> str:
-    return client.post(address, data={"turn": str(turn), **fields}).text
-
-
-def kept(home: Path, where: Where | None = None) -> list[Trajectory]:
-    return list(Store.open(home / "human").trajectories(where or Where()))
+    monkeypatch.setattr(Served, "environments", {"guess": Guess})
 
 
 def test_an_episode_that_a_person_plays_lands_in_the_table(tmp_path: Path) -> None:
@@ -149,7 +83,7 @@ def test_an_episode_that_a_person_plays_lands_in_the_table(tmp_path: Path) -> No
     assert (episode.purpose, episode.ending.kind, episode.total_reward) == ("demonstrate", "terminated", 1.0)
     assert [turn.action for turn in episode.turns] == ["4", "5"]
     assert all(turn.sample is None for turn in episode.turns)
-    assert Served.latest.is_closed
+    assert Served.opened[-1].is_closed
 
 
 def test_a_supervised_update_reads_what_a_person_played(tmp_path: Path) -> None:
@@ -227,7 +161,7 @@ def test_a_lost_environment_is_a_failure_and_no_reward(
     with pages(tmp_path) as client:
         address = begun(client)
         acted(client, address, 1, action="4")
-        Served.latest.lose()
+        Served.opened[-1].lose()
         assert "No return after 1 turn" in acted(client, address, 2, action="5")
     (episode,) = kept(tmp_path)
     assert (episode.ending.kind, episode.total_reward) == ("failed", None)
@@ -237,7 +171,7 @@ def test_a_lost_environment_is_a_failure_and_no_reward(
 def test_hostile_texts_are_shown_and_the_action_is_sent_as_it_is(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Served, "environment", Choices)
+    monkeypatch.setattr(Served, "environments", {"guess": Choices})
     with pages(tmp_path) as client:
         address = begun(client)
         shown = client.get(address).text
@@ -325,7 +259,7 @@ def test_an_idle_server_is_stopped_and_a_used_one_is_not(
     with pages(tmp_path) as client:
         started(client)
         address = begun(client)
-        used = Served.latest
+        used = Served.opened[-1]
         threading.Event().wait(0.2)
         assert not used.is_closed
         client.post(f"{address}/end")

@@ -11,6 +11,6 @@ Names for other packages: `actions.ACTION_TYPES`, `actions.Action`, `actions.Act
 `dimensions.judgement_schema`, `dimensions.overall`, `episode_log.episode_log`, `judgement.Judgement`,
 `judgement.JudgementError`, `judgement.read_judgement`, `markup.shown_to`, `profiles.AgentProfile`,
 `profiles.EnvironmentProfile`, `profiles.Profile`, `profiles.Scene`, `prompts.ACTION_FORMAT`,
-`prompts.ACTION_SCHEMA`, `prompts.agent_prompt`, `prompts.judge_prompt`, `views.UNKNOWN`, `views.VIEWS`,
+`prompts.ACTION_SCHEMA`, `prompts.agent_prompt`, `prompts.judge_prompt`, `views.UNKNOWN`,
 `views.View`, `views.background`, `views.judge_background`.
 """

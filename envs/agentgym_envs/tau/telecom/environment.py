@@ -11,15 +11,24 @@ fixed, it was handed over.
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 from random import Random
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
 
 from agentgym_envs.tau.data.domain import Domain, TaskSource
 from agentgym_envs.tau.environment import BUILTIN, TauEnvironment
-from agentgym_envs.tau.judging.judge import JudgeModel
+from agentgym_envs.tau.options import (
+    JudgeModelOption,
+    ShowsPolicy,
+    Strict,
+    Trainable,
+    UserModelOption,
+    UserOption,
+)
 from agentgym_envs.tau.tasks import Assertion, TauTask, Version
 from agentgym_envs.tau.telecom import assertions, setup, strict
 from agentgym_envs.tau.telecom.builtin import POLICY, builtin_tasks
@@ -27,8 +36,7 @@ from agentgym_envs.tau.telecom.phone import Phone
 from agentgym_envs.tau.telecom.searcher import Searcher
 from agentgym_envs.tau.telecom.tools import AGENT_TOOLS, PHONE_TOOLS, SOLO_TOOLS
 from agentgym_envs.tau.telecom.world import TelecomWorld
-from agentgym_envs.tau.users import UserMode, UserModel
-from agentgym_envs.tooluse import CallError, Toolset, ToolsIn
+from agentgym_envs.tooluse import CallError, StrictHistory, Toolset, ToolsInOption
 from agentgym_envs.tooluse.calls import written
 from agentgym_envs.tooluse.outcomes import Outcome
 
@@ -39,10 +47,7 @@ Guide = Literal["manual", "workflow"]
 
 
 class TauTelecom(TauEnvironment[TelecomWorld]):
-    """Support of a mobile carrier: find and fix the faults of a phone and its line.
-
-    Options: those of `TauEnvironment`, and `guide`, the technical support text of imported tasks.
-    """
+    """Support of a mobile carrier: find and fix the faults of a phone and its line."""
 
     name = "tau-telecom"
     modes = ("solo", "stub", "llm")
@@ -63,15 +68,15 @@ class TauTelecom(TauEnvironment[TelecomWorld]):
     def __init__(
         self,
         *,
-        guide: Guide = "manual",
-        user: UserMode = "solo",
-        user_model: UserModel | Mapping[str, Any] | str | None = None,
-        judge_model: JudgeModel | Mapping[str, Any] | str | None = None,
-        strict: bool = False,
-        trainable: bool = False,
-        policy: bool = True,
-        tools_in: ToolsIn = "schemas",
-        strict_history: bool = False,
+        guide: Annotated[Guide, Field(description="Technical support text of imported tasks.")] = "manual",
+        user: UserOption = "solo",
+        user_model: UserModelOption = None,
+        judge_model: JudgeModelOption = None,
+        strict: Strict = False,
+        trainable: Trainable = False,
+        policy: ShowsPolicy = True,
+        tools_in: ToolsInOption = "schemas",
+        strict_history: StrictHistory = False,
         home: Path | None = None,
         sources: Sequence[TaskSource] | None = None,
     ) -> None:
