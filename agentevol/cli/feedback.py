@@ -9,7 +9,12 @@ import typer
 from agentevol.cli.console.output import AsJson, print_json, print_json_line, print_table
 from agentevol.cli.trajectories.tables import Table, open_table
 
-app = typer.Typer(no_args_is_help=True, help="Rate, flag, correct and compare episodes.")
+HELP = """Rate, flag, correct and compare episodes.
+
+`agentevol train RUN feedback=human` learns from it; the pages of `agentevol ui RUN` have forms, and the
+commands for the opinions that there are.
+"""
+app = typer.Typer(no_args_is_help=True, help=HELP)
 
 Turn = Annotated[int | None, typer.Option(min=1, help="Number of the turn, from 1; default: the episode.")]
 Source = Annotated[str, typer.Option("--as", help="Whose opinion it is: human:NAME, judge:MODEL, ...")]

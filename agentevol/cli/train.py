@@ -35,6 +35,8 @@ def train(
     """Learn once from a data set, with any algorithm.
 
     Example: agentevol train runs/first algorithm=dpo base=runs/first/checkpoints/0002 --out better
+
+    Example: agentevol train runs/first algorithm=dpo feedback=human base=runs/first --out better
     """
     from agentevol.config.run import TrainConfig, load
 
@@ -56,5 +58,17 @@ def train(
     print_table(
         ("figure", config.learn.algorithm), [(name, f"{v:.6g}") for name, v in report.metrics.items()]
     )
-    for line in (*remarks(report.metrics), f"checkpoint: {report.checkpoint.path}"):
+    measured = f"measure it: {_evaluation(data, out)}"
+    for line in (*remarks(report.metrics), f"checkpoint: {report.checkpoint.path}", measured):
         console.print(line, markup=False, soft_wrap=True)
+
+
+def _evaluation(data: str, out: Path) -> str:
+    """The command that measures the new checkpoint, on the tasks that the run of the data holds out."""
+    from agentevol.config.commands import command, evaluation_command
+    from agentevol.loop.state.run_folder import read_summary
+
+    records = f"{out}.jsonl"
+    if not (Path(data) / "config.toml").is_file():
+        return command("eval", "--model", out, "--env", "ENVIRONMENT", "--records", records)
+    return evaluation_command(read_summary(Path(data)).config, str(out), records)

@@ -41,6 +41,9 @@ def ui(
     Example: agentevol ui
 
     Example: agentevol ui runs/first --port 9000
+
+    On the page of an episode people rate, flag and correct it. The page Feedback of the run then has the
+    commands that learn from what they said.
     """
     from agentevol.core.errors import ConfigError
     from agentevol.ui.serve import serve

@@ -36,7 +36,7 @@ from agentevol.cluster.workers.rollout import RolloutWorker, WorkerUsage
 from agentevol.config.learner import LearnConfig
 from agentevol.config.run import RunConfig
 from agentevol.core.algorithms.contract import Floats
-from agentevol.core.errors import ConfigError, one_line
+from agentevol.core.errors import ConfigError, RunStopped, one_line
 from agentevol.core.protocols import Checkpoint, LearnerJob, LearnReport, Sampling, TrainingSequence
 from agentevol.rollout.environment_server import EnvironmentServer
 from agentevol.rollout.episode import EpisodeRequest
@@ -82,6 +82,9 @@ class Cluster:
         except (ConnectionError, RuntimeError, ValueError, RayError) as cause:
             reason = one_line(cause)
             raise ConfigError(f"cannot reach Ray at {address or 'this machine'}: {reason}") from cause
+        except Exception as cause:  # Ray has no type for a start that takes too long
+            reason = one_line(cause)
+            raise RunStopped(f"Ray did not start, perhaps since the machine is busy: {reason}") from cause
         processes, config = RayProcesses(self._config, self._rollout_worker, self._store), self._config
         self._processes = processes
         compared = (*COMPARED, *(("vllm",) if config.engine.name == "vllm" else ()))

@@ -33,7 +33,14 @@ def resolve(name: str, *, weights: bool = True) -> Checkpoint:
         lineage = path / "agentevol.json"
         return Checkpoint(path, _whole(_read(lineage).get("version")) if lineage.is_file() else 0)
     if path.is_dir():
-        raise ConfigError(f"{path} is neither a model folder (config.json) nor a finished run (best.json)")
+        hint = (
+            f"; a checkpoint of it is one: {path}/checkpoints/NUMBER"
+            if (path / "checkpoints").is_dir()
+            else ""
+        )
+        raise ConfigError(
+            f"{path} is neither a model folder (config.json) nor a finished run (best.json){hint}"
+        )
     wanted = hub_name(name)
     if wanted is not None:
         return Checkpoint(snapshot(wanted, weights=weights), 0)

@@ -79,7 +79,10 @@ def default_folder(config: RunConfig) -> Path:
 
 def _launched(folder: RunFolder, path: Path, console: Console | None) -> RunSummary:
     progress = progress_on(console)
-    progress.say(f"run {folder.config.name} in {path}; resume it with: agentevol run --resume {path}")
+    progress.say(
+        f"run {folder.config.name} in {path}; watch it with: agentevol ui {path};"
+        f" resume it with: agentevol run --resume {path}"
+    )
     for note in folder.notes:
         progress.say(f"config.toml: {note}")
     with folder, progress.recorded(folder.path):

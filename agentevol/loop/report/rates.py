@@ -84,7 +84,8 @@ def headline(summary: RunSummary) -> str:
     what, level = ("The mean return", _return_text) if graded else ("Success", _success_text)
     before = f"{level(first)} (iteration {start.iteration})"
     if peak is None or peak is start or top is None or not top.n:
-        return f"{what} on the held-out split “{first.split}” is {before}; no later iteration is better."
+        later = "no later iteration is better" if len(evaluated) > 1 else "no later iteration has ended yet"
+        return f"{what} on the held-out split “{first.split}” is {before}; {later}."
     after = f"{level(top)} (iteration {peak.iteration}{_chosen_on(peak)})"
     gain = return_gain_text(first, top) if graded else gain_text(first, top)
     return f"{what} on the held-out split “{top.split}” went from {before} to {after}: {gain}."

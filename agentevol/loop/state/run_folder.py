@@ -132,7 +132,11 @@ def read_summary(path: Path) -> RunSummary:
 
 def _config(path: Path) -> tuple[RunConfig, list[str]]:
     if not (path / "config.toml").is_file():
-        raise ConfigError(f"{path} is not a run: it has no config.toml")
+        hint = (
+            f"; a model is measured by agentevol eval --model {path} --records FILE, and compare reads FILE"
+        )
+        is_model = (path / "config.json").is_file()
+        raise ConfigError(f"{path} is not a run: it has no config.toml{hint if is_model else ''}")
     return load_earlier(path / "config.toml")
 
 

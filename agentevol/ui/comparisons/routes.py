@@ -31,6 +31,7 @@ def episodes(request: Request, context: Shared, source: Names, id: Names) -> HTM
     return page(
         request,
         "compare_episodes",
+        sources=sources,
         view=compare_episodes(*found),
         episodes=found,
         feedback=comparison_feedback(

@@ -3,8 +3,10 @@
 from fastapi import APIRouter, Request
 from starlette.responses import HTMLResponse, RedirectResponse
 
+from agentevol.config.commands import command
 from agentevol.ui.context import Shared
 from agentevol.ui.feedback.given import check_fits, checked_back, given_feedback, withdrawal
+from agentevol.ui.feedback.lessons import lessons
 from agentevol.ui.feedback.listing import listing
 from agentevol.ui.feedback.shown import WITHDRAWN
 from agentevol.ui.forms import Fields, see
@@ -20,7 +22,15 @@ router = APIRouter()
 def opinions(request: Request, context: Shared, key: str) -> HTMLResponse:
     """All opinions of a run or table."""
     source = context.library.find(key)
-    return page(request, "feedback", source=source, view=listing(source, context.feedback.standing(source)))
+    standing = context.feedback.standing(source)
+    return page(
+        request,
+        "feedback",
+        source=source,
+        view=listing(source, standing),
+        lessons=lessons(source, standing),
+        listed=command("feedback", "list", source.place, "--json"),
+    )
 
 
 @router.post("/feedback/{key}")

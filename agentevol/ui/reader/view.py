@@ -10,10 +10,12 @@ from agentevol.ui.pages import address
 from agentevol.ui.reader.messages import Message, mode_of, split_message
 from agentevol.ui.reader.tokenizers import Tokenizer
 from agentevol.ui.reader.tokens import Strip, strip
-from agentevol.ui.text import TEXT_LIMIT, number
+from agentevol.ui.text import TEXT_LIMIT, number, one_line
 from agentgym_store.records import MESSAGE, Trajectory, Turn, message_of
 
 MOST_TURNS = 400
+TITLE_LIMIT = 100
+"""Characters of the heading."""
 MOST_STRIP_TOKENS = 20_000
 """Tokens of an episode whose strips are shown; later turns tell their numbers only."""
 
@@ -52,6 +54,7 @@ class EpisodeView:
     """One episode."""
 
     title: str
+    """The instruction in one line, which may be cut."""
     instruction: Long
     initial: Long
     verdict: str
@@ -92,7 +95,7 @@ def episode_view(
         for view, turn in zip(turns, episode.turns, strict=False)
     ]
     return EpisodeView(
-        episode.kind or episode.task_id,
+        one_line(episode.instruction or episode.kind or episode.task_id, TITLE_LIMIT),
         texts.cut(episode.instruction, 0, "instruction"),
         texts.cut(episode.initial_observation, 0, "initial"),
         verdict(episode),

@@ -2,9 +2,10 @@
 
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+from agentevol.config.commands import command
 from agentevol.loop.state.progress_file import RunProgress, is_alive, read_progress
 from agentevol.ui.text import duration, number
 
@@ -23,6 +24,8 @@ class LiveView:
     """Part of the phase that is done, 0 to 1; None where its size is not known."""
     facts: tuple[tuple[str, str], ...] = ()
     """Names and values, such as the rate and the time that is left."""
+    command: str = ""
+    """Command that continues the run; empty where there is nothing to continue."""
 
     @property
     def is_running(self) -> bool:
@@ -35,7 +38,9 @@ def live_view(folder: Path) -> LiveView:
     progress = read_progress(folder)
     if progress is None:
         return LiveView("unknown", "no progress recorded")
-    return view_of(progress, is_alive(progress), time.time())
+    view = view_of(progress, is_alive(progress), time.time())
+    is_over = view.state in ("stopped", "killed")
+    return replace(view, command=command("run", "--resume", folder)) if is_over else view
 
 
 def view_of(progress: RunProgress, alive: bool | None, now: float) -> LiveView:
@@ -46,8 +51,7 @@ def view_of(progress: RunProgress, alive: bool | None, now: float) -> LiveView:
         return LiveView("stopped", f"stopped: {progress.message}")
     quiet = now - progress.updated
     if alive is False:
-        told = f"its process is gone; the last news came {duration(quiet)} ago"
-        return LiveView("killed", f"{told}. Resume it with agentevol run --resume")
+        return LiveView("killed", f"its process is gone; the last news came {duration(quiet)} ago")
     if alive is None and quiet > QUIET_S:
         return LiveView("silent", f"no news from {progress.machine} for {duration(quiet)}")
     share = progress.done / progress.total if progress.total else None
@@ -63,7 +67,7 @@ def left_s(progress: RunProgress) -> float | None:
 
 def _phase(progress: RunProgress) -> str:
     if not progress.phase:
-        return "starting"
+        return "starting: the model, the environment and the workers are loaded"
     where = "" if progress.iteration is None else f"iteration {progress.iteration}: "
     return f"{where}{progress.phase}"
 

@@ -220,6 +220,21 @@ def test_the_list_has_all_opinions_with_counts(client: TestClient, key: str) -> 
         assert told in page
     assert "#turn-2" in page
     assert "agentevol feedback list" in page
+    assert "from 1 rating: kto" in page
+    assert "agentevol compare before.jsonl after.jsonl" in page
+
+
+def test_without_anything_to_learn_from_the_list_says_what_teaches(client: TestClient, key: str) -> None:
+    assert "agentevol train" not in client.get(f"/feedback/{key}").text
+    send(client, key, flag="broken")
+    page = client.get(f"/feedback/{key}").text
+    assert "Nothing said so far can be learnt from" in page
+    assert "agentevol train" not in page
+
+
+def test_what_was_saved_leads_to_what_becomes_of_it(client: TestClient, key: str) -> None:
+    shown = client.get(send(client, key, score="4").headers["location"]).text
+    assert f'<a href="/feedback/{key}">All feedback, and how to learn from it</a>' in shown
 
 
 def test_the_table_of_feedback_is_no_table_of_episodes(run: Path, client: TestClient, key: str) -> None:

@@ -163,6 +163,11 @@ def test_no_gain_is_called_no_gain():
     )
 
 
+def test_the_first_evaluation_alone_is_compared_with_nothing():
+    begun = SUMMARY.model_copy(update={"iterations": (iteration(0, 20),)})
+    assert headline(begun).endswith("is 20.0 % (iteration 0); no later iteration has ended yet.")
+
+
 def test_a_run_without_an_evaluation_says_so():
     bare = SUMMARY.model_copy(update={"iterations": (iteration(1, 0, evaluation=None),)})
     assert headline(bare) == "Nothing has been evaluated yet."

@@ -9,10 +9,12 @@ from rich.console import Console
 
 import agentevol
 from agentevol.cli import main
+from agentevol.cluster.cluster import Cluster
 from agentevol.core.errors import RunStopped
 from agentevol.core.summaries import RunSummary
 from agentevol.loop.state.progress import Progress
-from agentevol.loop.state.run_folder import RunFolder
+from agentevol.loop.state.run_folder import RunFolder, read_summary
+from agentevol.models.resolution import resolve
 
 GUESS = ["environment.name=guess", "explore.difficulty=null", "evaluate.difficulty=null", "name=small"]
 
@@ -45,7 +47,8 @@ def test_a_run_begins_in_a_new_folder_with_its_settled_configuration(
     assert (tmp_path / "run" / "checkpoints" / "0000" / "config.json").is_file()
     path = tmp_path / "run"
     assert told.getvalue() == (
-        f"run small in {path}; resume it with: agentevol run --resume {path}\nlaunched\n"
+        f"run small in {path}; watch it with: agentevol ui {path};"
+        f" resume it with: agentevol run --resume {path}\nlaunched\n"
     )
 
 
@@ -110,6 +113,29 @@ def test_what_no_run_can_begin_with_leaves_no_folder(launched: list[Path], tmp_p
     assert not (tmp_path / "run").exists()
 
 
+def test_a_model_that_is_taken_for_a_run_and_the_reverse_are_told(tmp_path: Path) -> None:
+    (tmp_path / "model").mkdir()
+    (tmp_path / "model" / "config.json").write_text("{}")
+    with pytest.raises(agentevol.ConfigError, match=r"is not a run.*; a model is measured by agentevol eval"):
+        read_summary(tmp_path / "model")
+    with pytest.raises(agentevol.ConfigError, match=r"has no config\.toml$"):
+        read_summary(tmp_path)
+    (tmp_path / "run" / "checkpoints").mkdir(parents=True)
+    with pytest.raises(agentevol.ConfigError, match=r"neither a model .*/run/checkpoints/NUMBER$"):
+        resolve(str(tmp_path / "run"))
+    with pytest.raises(agentevol.ConfigError, match=r"best\.json\)$"):
+        resolve(str(tmp_path))
+
+
+def test_a_ray_that_does_not_start_stops_the_run_with_its_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    def init(**_: object) -> None:
+        raise Exception("The current node timed out during startup.")  # as Ray does
+
+    monkeypatch.setattr("ray.init", init)
+    with pytest.raises(RunStopped, match=r"Ray did not start.*The current node timed out"):
+        Cluster(agentevol.load_config(overrides=GUESS)).__enter__()
+
+
 def test_the_default_folder_has_the_name_of_the_run(
     launched: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -128,7 +154,11 @@ def test_the_command_runs_the_same_and_prints_on_standard_output(
     printed = capsys.readouterr()
     assert (ended.value.code, printed.err) == (0, "")
     lines = printed.out.splitlines()
-    assert lines[:2] == [f"run small in {path}; resume it with: agentevol run --resume {path}", "launched"]
+    assert lines[:2] == [
+        f"run small in {path}; watch it with: agentevol ui {path};"
+        f" resume it with: agentevol run --resume {path}",
+        "launched",
+    ]
     assert lines[-1] == f"report: {path / 'report.html'}  plot: {path / 'success.png'}"
     with pytest.raises(SystemExit) as ended:
         main(["run", "--resume", str(path)])

@@ -127,6 +127,12 @@ def test_the_list_of_runs_shows_gain_and_tables(client: TestClient) -> None:
     assert "Tables without a run" in page.text
 
 
+def test_a_single_run_has_nothing_to_be_compared_with(client: TestClient, tmp_path: Path) -> None:
+    make_run(tmp_path / "only", episodes()[:2])
+    assert "checkbox" not in client_of(tmp_path).get("/").text
+    assert "checkbox" in client.get("/").text
+
+
 def test_a_run_shows_the_tables_of_its_report(client: TestClient, keys: dict[str, str]) -> None:
     reply = client.get(f"/runs/{keys['first']}")
     for part in (
@@ -294,6 +300,8 @@ def test_comparisons_of_episodes_and_runs(client: TestClient, keys: dict[str, st
     first, group = keys["first"], "first/explore/0001/guess-5/"
     page = client.get(f"/compare/episodes?source={first}&id={group}0&id={group}1").text
     assert "They differ first in turn 2" in page
+    assert "of “Find the number.”" in page
+    assert {f"/runs/{first}", f"/episodes/{first}?task=guess-5"} <= set(Page(page).links())
     page = client.get(f"/compare/runs?run={first}&run={keys['second']}").text
     for part in (
         "paired by task",

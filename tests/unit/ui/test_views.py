@@ -31,7 +31,7 @@ from agentevol.ui.reader.messages import Message, split_message
 from agentevol.ui.reader.tokens import band, strip
 from agentevol.ui.reader.view import verdict
 from agentevol.ui.runs.curves import sparkline, success_curve
-from agentevol.ui.runs.live import left_s, view_of
+from agentevol.ui.runs.live import left_s, live_view, view_of
 from agentevol.ui.runs.metrics import metric_groups, metric_views
 from agentevol.ui.text import duration, number, one_line, visible
 from agentgym_store.records import Cancelled, Failed, Truncated
@@ -158,6 +158,16 @@ def test_live_progress_has_rates_and_the_time_that_is_left() -> None:
 )
 def test_the_state_of_a_run(fields: dict[str, object], alive: bool | None, now: float, state: str) -> None:
     assert view_of(progress(**fields), alive, now).state == state
+
+
+@pytest.mark.parametrize(("state", "is_told"), [("stopped", True), ("finished", False)])
+def test_a_run_that_stopped_has_the_command_that_continues_it(
+    tmp_path: Path, state: str, is_told: bool
+) -> None:
+    folder = tmp_path / "a run"
+    folder.mkdir()
+    (folder / "progress.json").write_text(progress(state=state, message="disk full").model_dump_json())
+    assert live_view(folder).command == (f"agentevol run --resume '{folder}'" if is_told else "")
 
 
 def test_a_progress_file_is_written_and_read(tmp_path: Path) -> None:
