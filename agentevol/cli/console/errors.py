@@ -35,6 +35,7 @@ EXPECTED = (
     Expected("agentgym_envs.alfworld.game", "GameError", "data", FAILURE),
     Expected("agentgym_envs.bfcl.dialogues", "DialogueError", "data", FAILURE),
     Expected("agentgym_envs.ampo.records", "AmpoDataError", "data", FAILURE),
+    Expected("agentgym_envs.questions.records", "QuestionsError", "data", FAILURE),
     Expected("agentgym_envs.sotopia.data.profile_set", "SotopiaDataError", "data", FAILURE),
     Expected("agentgym_envs.sql.imported.library", "LibraryError", "data", FAILURE),
     Expected("agentgym_envs.tau.reading", "TauDataError", "data", FAILURE),

@@ -62,7 +62,7 @@ def test_renderings_of_a_root_are_equal(surd: tuple[int, int, int]):
 def test_different_roots_are_not(one: tuple[int, int, int], other: tuple[int, int, int]):
     squares = [Fraction(times**2 * radicand, bottom**2) for times, radicand, bottom in (one, other)]
     values = [read(rf"\frac{{{a}\sqrt{{{b}}}}}{{{c}}}") for a, b, c in (one, other)]
-    assert same(*values) == (squares[0] == squares[1])
+    assert same(values[0], values[1]) == (squares[0] == squares[1])
 
 
 @given(st.text(alphabet="0123456789+-*/^_!()[]{}\\,.%$xyie sqrtfracpmbox=<>|&", max_size=120))
