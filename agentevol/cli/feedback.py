@@ -144,6 +144,6 @@ def _table(path: str) -> Any:
 
 def _told(one: Any) -> str:
     """An opinion in a few words."""
-    values = one.opinion.model_dump(exclude={"kind"})
+    values = one.opinion.model_dump(exclude={"kind"}, exclude_none=True)
     told = ", ".join(f"{name} {value}" for name, value in values.items())
     return f"{'withdrawn: ' if one.withdrawn else ''}{one.kind}: {told}"
