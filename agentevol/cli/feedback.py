@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from agentevol.cli.console.output import AsJson, print_json, print_json_line, print_table
+from agentevol.cli.judge.stored import judge_stored
 from agentevol.cli.trajectories.tables import Table, open_table
 
 app = typer.Typer(no_args_is_help=True, help="Rate, flag, correct and compare episodes.")
@@ -19,6 +20,7 @@ Verdict = Literal["better", "worse", "tie"]
 
 def register(parent: typer.Typer) -> None:
     """Add the group to the command line."""
+    app.command("judge")(judge_stored)
     parent.add_typer(app, name="feedback")
 
 

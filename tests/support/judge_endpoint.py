@@ -7,6 +7,7 @@
 | `half` | the requests of half of all prompts fail with 503, however often they are made |
 | `nonsense` | answers that are no judgements |
 | `garbage` | answers that are no chat completions |
+| `late` | usable judgements after a quarter of a second |
 | `slow` | answers that never come |
 | `dying` | the process kills itself at the tenth request |
 
@@ -66,6 +67,8 @@ async def answer(body: dict[str, Any], reader: asyncio.StreamReader, writer: asy
     if model == "slow":
         await reader.read(1)  # the caller hangs up
         return
+    if model == "late":
+        await asyncio.sleep(0.25)
     prompt = body["messages"][-1]["content"] if len(body["messages"]) <= 2 else ""
     fresh, digest = prompt not in SEEN, zlib.crc32(prompt.encode())
     SEEN.add(prompt)

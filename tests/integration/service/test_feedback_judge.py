@@ -1,0 +1,113 @@
+"""`agentevol feedback judge` as a process, with an endpoint in another: plans, failures, kills."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import httpx
+import pytest
+from support.judging import endpoint
+from support.ui import episode, make_run
+
+from agentgym_store.feedback.table import FeedbackTable
+from agentgym_store.records import Trajectory
+
+pytestmark = pytest.mark.slow  # each starts several processes
+COUNT = 24
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("AGENTEVOL_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-none")
+    monkeypatch.chdir(tmp_path)
+    played = [
+        episode(f"e{n}", (0.0, float(n % 2)), task_id=f"guess-{n}", instruction=f"Find {n}.")
+        for n in range(COUNT)
+    ]
+    return make_run(tmp_path / "first", played)
+
+
+def command(*arguments: object) -> list[str]:
+    return [sys.executable, "-m", "agentevol", *map(str, arguments)]
+
+
+def call(*arguments: object) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(command(*arguments), capture_output=True, text=True, check=False, timeout=300)
+
+
+def came(url: str) -> int:
+    return httpx.get(url.removesuffix("/v1"), trust_env=False).json()["came"]
+
+
+def scores(run: Path) -> list[str]:
+    """Episodes with a score, by their records."""
+    return sorted(
+        one.trajectory_id for one in FeedbackTable(run / "feedback").records() if one.kind == "score"
+    )
+
+
+def test_a_plan_asks_nobody_and_a_repeated_command_asks_nothing_again(run: Path) -> None:
+    with endpoint() as (url, _):
+        asking = ("feedback", "judge", run, "--judge", f"openai:ok@{url}", "--json")
+        planned = call(*asking, "--dry-run", "--samples", "2")
+        assert planned.returncode == 0, planned.stderr
+        (told,) = json.loads(planned.stdout)
+        assert (told["episodes"], told["to_judge"], told["calls_at_most"]) == (COUNT, COUNT, COUNT * 2 * 3)
+        assert came(url) == 0
+        assert not (run / "feedback").exists()
+        done = call(*asking)
+        assert done.returncode == 0, done.stderr
+        (told,) = json.loads(done.stdout)
+        assert (told["judged"], told["failed"], told["records"]) == (COUNT, {}, 2 * COUNT)
+        # the endpoint gives everybody the highest score
+        assert told["figures"] == {
+            "n": COUNT,
+            "mean": 1.0,
+            "correlation_with_tokens": None,
+            "auc": 0.5,
+            "won": COUNT // 2,
+        }
+        (again,) = json.loads(call(*asking).stdout)
+        assert (again["judged"], again["records"]) == (0, 0)
+        assert came(url) == COUNT
+
+
+def test_failures_are_told_by_reason_and_are_no_scores(run: Path) -> None:
+    with endpoint() as (url, _):
+        asking = ("feedback", "judge", run, "--judge", f"openai:half@{url}", "--retries", "0")
+        done = call(*asking, "--json")
+        (told,) = json.loads(done.stdout)
+        assert done.returncode == 1
+        assert told["judged"] + told["failed"]["judge"] == COUNT
+        assert 0 < told["judged"] < COUNT
+        assert len(scores(run)) == told["judged"]
+        before = came(url)
+        text = call(*asking)
+        assert f"failed(judge): {told['failed']['judge']}" in text.stdout
+        assert came(url) - before == told["failed"]["judge"]
+
+
+def test_a_killed_judge_goes_on_without_asking_what_is_kept(run: Path, tmp_path: Path) -> None:
+    with endpoint() as (url, _):
+        options = ("--concurrency", "1", "--cache", tmp_path / "answers")
+        asking = ("feedback", "judge", run, "--judge", f"openai:late@{url}", *options)
+        process = subprocess.Popen(command(*asking), stdout=subprocess.DEVNULL)
+        deadline = time.monotonic() + 120
+        while came(url) < 12:
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        os.kill(process.pid, signal.SIGKILL)
+        process.wait()
+        written, before = scores(run), came(url)
+        assert 0 < len(written) < COUNT
+        done = call(*asking)
+        assert done.returncode == 0, done.stderr
+        # at most the call that was under way is repeated
+        assert came(url) <= COUNT + 1
+        assert before < COUNT
+        assert scores(run) == sorted(f"e{n}" for n in range(COUNT))
