@@ -25,11 +25,13 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("AGENTEVOL_HOME", str(tmp_path / "home"))
     monkeypatch.setenv("OPENAI_API_KEY", "sk-none")
     monkeypatch.chdir(tmp_path)
-    played = [
-        episode(f"e{n}", (0.0, float(n % 2)), task_id=f"guess-{n}", instruction=f"Find {n}.")
-        for n in range(COUNT)
-    ]
-    return make_run(tmp_path / "first", played)
+    return make_run(tmp_path / "first", [played(number) for number in range(COUNT)])
+
+
+def played(number: int) -> Trajectory:
+    return episode(
+        f"e{number}", (0.0, float(number % 2)), task_id=f"guess-{number}", instruction=f"Find {number}."
+    )
 
 
 def command(*arguments: object) -> list[str]:
