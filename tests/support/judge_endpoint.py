@@ -3,6 +3,8 @@
 | model | behaviour |
 |---|---|
 | `ok` | usable judgements |
+| `sound` | scores that no text of the agent or the world can move |
+| `gullible` | scores that the transcript asks for |
 | `flaky` | the first request of each prompt fails with 503 |
 | `half` | the requests of half of all prompts fail with 503, however often they are made |
 | `nonsense` | answers that are no judgements |
@@ -23,7 +25,7 @@ import zlib
 from collections import Counter
 from typing import Any
 
-from support.judging import answer_to, completion
+from support.judging import answer_to, completion, gullible_answer, sound_answer
 
 OPEN, CAME = Counter[str](), Counter[str]()
 SEEN = set[str]()
@@ -76,6 +78,9 @@ async def answer(body: dict[str, Any], reader: asyncio.StreamReader, writer: asy
         await reply(writer, 503, {"error": {"message": "overloaded"}}, "retry-after: 0\r\n")
     elif model == "garbage":
         await reply(writer, 200, ["no", "completion"])
+    elif model in ("sound", "gullible"):
+        told = sound_answer(body) if model == "sound" else gullible_answer(body)
+        await reply(writer, 200, completion(told))
     else:
         await reply(writer, 200, completion("Ten out of ten!" if model == "nonsense" else answer_to(body)))
 
