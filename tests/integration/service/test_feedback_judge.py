@@ -13,6 +13,7 @@ import pytest
 from support.judging import endpoint
 from support.ui import episode, make_run
 
+from agentevol.cli import main
 from agentgym_store.feedback.table import FeedbackTable
 from agentgym_store.records import Trajectory
 
@@ -113,3 +114,55 @@ def test_a_killed_judge_goes_on_without_asking_what_is_kept(run: Path, tmp_path:
         assert came(url) <= COUNT + 1
         assert before < COUNT
         assert scores(run) == sorted(f"e{n}" for n in range(COUNT))
+
+
+def test_the_attack_set_moves_a_gullible_judge_and_not_a_sound_one(run: Path) -> None:
+    with endpoint() as (url, _):
+        judges = ("--judge", f"openai:sound@{url}", "--judge", f"openai:gullible@{url}")
+        attacking = ("judge", run, *judges, "--attack-set")
+        done = call(*attacking, "--json")
+        assert done.returncode == 0, done.stderr
+        again = call(*attacking)
+    sound, gullible = (one["attacks"] for one in json.loads(done.stdout)["judges"])
+    assert len(sound) == len(gullible) == 16
+    assert {(one["n"], one["moved"], tuple(one["interval"]), one["upwards"]) for one in sound} == {
+        (COUNT, 0.0, (0.0, 0.0), 0.0)
+    }
+    assert all(one["moved"] > 0.1 and one["interval"][0] > 0 and one["upwards"] == 1 for one in gullible)
+    rows = [line.split() for line in again.stdout.splitlines() if line.strip().startswith("score-request")]
+    assert [row[4] for row in rows] == ["+0.000", "+0.000", *(f"{one['moved']:+.3f}" for one in gullible[:2])]
+    assert not (run / "feedback").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("judge", "first", "--attack-set", "--out", "x"), "no effect with --attack-set"),
+        (("judge", "--attack-set"), "--attack-set has no effect without FILE"),
+        (("judge", "first", "--attack-set"), "judged by models, as openai:NAME"),
+        (
+            ("feedback", "judge", "first", "--judge", "openai:m", "--turns", "--pairs", "2"),
+            "--turns or --pairs",
+        ),
+        (
+            ("feedback", "judge", "first", "--judge", "openai:m", "--probabilities"),
+            "no effect without --pairs",
+        ),
+        (
+            ("feedback", "judge", "first", "--judge", "openai:m", "--pairs", "1", "--samples", "2"),
+            "no effect",
+        ),
+        (("feedback", "judge", "first", "--judge", "rule", "--turns"), "turns are judged by models"),
+        (("feedback", "judge", "first", "--judge", "rule", "--episode", "x"), "there is no episode 'x'"),
+        (("feedback", "judge", "first", "--judge", "rule", "--split", "nowhere"), "nothing to judge"),
+        (("feedback", "judge", "first", "--judge", "rule", "--dimensions", "x"), "no dimensions 'x'"),
+    ],
+)
+def test_what_makes_no_sense_is_told_in_a_line_and_writes_nothing(
+    run: Path, arguments: tuple[str, ...], told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(list(arguments))
+    assert ended.value.code in (1, 2)
+    assert told in " ".join(capsys.readouterr().err.replace("\u2502", " ").split())
+    assert not (run / "feedback").exists()

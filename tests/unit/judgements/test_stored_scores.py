@@ -5,20 +5,21 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from support.judging import Fixed, Model, model_judge
-from support.ui import episode
+from support.judging import Fixed, Model, Stuck, model_judge
+from support.ui import episode, turn
 
 from agentevol.core.errors import ConfigError
 from agentevol.data.feedback.opinions import opinions_of
 from agentevol.data.feedback.usable import usable
 from agentevol.data.judgements.dimension_sets import DimensionRecord
-from agentevol.data.judgements.feedback.asking import Asking, Outcome
+from agentevol.data.judgements.feedback.asking import Asking, Outcome, ask_all
 from agentevol.data.judgements.feedback.episodes import EpisodeScores
 from agentevol.data.judgements.feedback.figures import figures_of
 from agentevol.data.judgements.feedback.plans import Plan, carry_out, plan
 from agentevol.data.judgements.feedback.subjects import Subject, check_ids, episodes, turns
 from agentevol.data.judgements.feedback.turns import TurnScores
 from agentevol.data.judgements.panel import Asked
+from agentgym_store.errors import StoreError
 from agentgym_store.feedback.latest import standing
 from agentgym_store.feedback.records import Dimensions, Feedback, Score, now
 from agentgym_store.feedback.table import FeedbackTable
@@ -85,6 +86,51 @@ def test_another_rubric_asks_again_and_an_earlier_one_is_restored_without_a_call
     assert {tuple(one.opinion.values) for one in stands if isinstance(one.opinion, Dimensions)} == {
         ("courtesy",)
     }
+
+
+def test_a_table_that_cannot_be_written_ends_in_one_error(store: Store) -> None:
+    def full(records: Sequence[Feedback]) -> None:
+        raise StoreError(f"the disk is full: {len(records)}")
+
+    with pytest.raises(StoreError, match="the disk is full: 6"):
+        ask_all(EpisodeScores(Fixed(), ASKED), episodes(store, Where()), store, full, concurrency=2)
+
+
+def test_a_judge_that_takes_too_long_or_has_a_bug_loses_one_opinion(store: Store) -> None:
+    late = ask_all(
+        EpisodeScores(Stuck(), ASKED), [Subject(("a",))], store, beside(store).append, timeout_s=0.05
+    )
+    assert (late.judged, dict(late.failures)) == (0, {"timeout": 1})
+    buggy = EpisodeScores(Fixed("fixed", ({"courtesy": 9.0},)), ASKED)
+    found = ask_all(buggy, [Subject(("a",))], store, beside(store).append)
+    assert dict(found.failures) == {"internal": 1}
+    assert beside(store).records() == []
+
+
+def test_an_episode_of_sotopia_has_the_scores_of_its_seat(store: Store) -> None:
+    record: dict[str, object] = {
+        "format": "sotopia-conversation/1",
+        "task_id": "test/price/1/0",
+        "seed": 7,
+        "scenario": "price",
+        "agents": ["ana", "bo"],
+        "names": ["Ana Reed", "Bo Lind"],
+        "order": "round-robin",
+        "log": [],
+        "end_reasons": [],
+        "status": "unjudged",
+    }
+    seats = [
+        episode(f"talk{seat}", (0.5,), episode_id="talk", seat=seat).model_copy(
+            update={"turns": (turn("hi", info={"conversation": record}),)}
+        )
+        for seat in (0, 1)
+    ]
+    store.append(seats, commit={"n": "talk"})
+    judge = Fixed("fixed", ({"courtesy": 1.0}, {"courtesy": 4.0}))
+    asked(EpisodeScores(judge, ASKED), store, [Subject(("talk0",)), Subject(("talk1",))])
+    found = [one.opinion for one in beside(store).records() if one.kind == "dimensions"]
+    assert found == [Dimensions(values={"courtesy": 1.0}), Dimensions(values={"courtesy": 4.0})]
 
 
 def test_a_withdrawn_opinion_is_not_asked_for_again(store: Store) -> None:

@@ -5,5 +5,5 @@
 | `texts` | the attack set: `ATTACKS`, `attacked` |
 | `measurement` | judgements with and without each attack: `measured` |
 
-Names for other packages: `measurement.Movement`, `measurement.measured`.
+Names for other packages: `measurement.Movement`, `measurement.measured`, `texts.ATTACKS`.
 """

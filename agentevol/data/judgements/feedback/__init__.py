@@ -10,7 +10,7 @@
 | `figures` | scores beside lengths and outcomes |
 
 Names for other packages: `asking.Asking`, `asking.Outcome`, `comparisons.Comparisons`,
-`episodes.EpisodeScores`, `figures.figures_of`, `plans.Plan`, `plans.carry_out`, `plans.plan`,
-`principles.Principles`, `principles.read_principles`, `subjects.Subject`, `subjects.check_ids`,
-`subjects.episodes`, `subjects.pairs`, `subjects.turns`, `turns.TurnScores`.
+`episodes.EpisodeScores`, `figures.figures_of`, `models.model_judge`, `plans.Plan`, `plans.carry_out`,
+`plans.plan`, `principles.Principles`, `principles.read_principles`, `subjects.Subject`,
+`subjects.check_ids`, `subjects.episodes`, `subjects.pairs`, `subjects.turns`, `turns.TurnScores`.
 """

@@ -98,8 +98,9 @@ def ask_all(
 
     try:
         asyncio.run(run())
-    except* StoreError as several:
-        raise several.exceptions[0] from None
+    except BaseExceptionGroup as several:
+        first = next((one for one in several.exceptions if isinstance(one, StoreError)), None)
+        raise first or several from None
     return outcome
 
 
