@@ -36,8 +36,8 @@ def scores_in(answer: str, ranges: Mapping[str, Range]) -> tuple[dict[str, float
     The answer has one JSON object, whose `scores` has these dimensions and no other; a score is a whole
     number, or an object with a `score`. Raises `AnswerError`.
     """
-    told = object_in(answer)
-    scores: Any = told.get("scores")
+    told = _value_in(answer)
+    scores: Any = told.get("scores") if isinstance(told, dict) else None
     if not isinstance(scores, dict) or set(scores) != set(ranges):
         raise AnswerError(f"the answer has other scores than {', '.join(ranges)}: {answer[:100]!r}")
     return {name: _score(name, scores[name], within) for name, within in ranges.items()}, told
@@ -45,14 +45,18 @@ def scores_in(answer: str, ranges: Mapping[str, Range]) -> tuple[dict[str, float
 
 def object_in(answer: str) -> dict[str, Any]:
     """The JSON object of an answer, which may stand between other words. Raises `AnswerError`."""
-    start = answer.find("{")
-    try:
-        told, _ = json.JSONDecoder().raw_decode(answer[start:] if start >= 0 else answer)
-    except (ValueError, RecursionError):
-        told = None
+    told = _value_in(answer)
     if not isinstance(told, dict):
         raise AnswerError(f"the answer is no JSON object: {answer[:100]!r}")
     return told
+
+
+def _value_in(answer: str) -> Any:
+    start = answer.find("{")
+    try:
+        return json.JSONDecoder().raw_decode(answer[start:] if start >= 0 else answer)[0]
+    except (ValueError, RecursionError):
+        raise AnswerError(f"the answer is no JSON object: {answer[:100]!r}") from None
 
 
 def _score(name: str, given: Any, within: Range) -> float:
