@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from agentevol.cli.console.output import AsJson, print_json, print_json_line, print_table
+from agentevol.cli.judge.stored import judge_stored
 from agentevol.cli.trajectories.tables import Table, open_table
 
 HELP = """Rate, flag, correct and compare episodes.
@@ -24,6 +25,7 @@ Verdict = Literal["better", "worse", "tie"]
 
 def register(parent: typer.Typer) -> None:
     """Add the group to the command line."""
+    app.command("judge")(judge_stored)
     parent.add_typer(app, name="feedback")
 
 
@@ -149,6 +151,6 @@ def _table(path: str) -> Any:
 
 def _told(one: Any) -> str:
     """An opinion in a few words."""
-    values = one.opinion.model_dump(exclude={"kind"})
+    values = one.opinion.model_dump(exclude={"kind"}, exclude_none=True)
     told = ", ".join(f"{name} {value}" for name, value in values.items())
     return f"{'withdrawn: ' if one.withdrawn else ''}{one.kind}: {told}"

@@ -3,10 +3,13 @@
 | model | behaviour |
 |---|---|
 | `ok` | usable judgements |
+| `sound` | scores that no text of the agent or the world can move |
+| `gullible` | scores that the transcript asks for |
 | `flaky` | the first request of each prompt fails with 503 |
 | `half` | the requests of half of all prompts fail with 503, however often they are made |
 | `nonsense` | answers that are no judgements |
 | `garbage` | answers that are no chat completions |
+| `late` | usable judgements after a quarter of a second |
 | `slow` | answers that never come |
 | `dying` | the process kills itself at the tenth request |
 
@@ -22,7 +25,7 @@ import zlib
 from collections import Counter
 from typing import Any
 
-from support.judging import answer_to, completion
+from support.judging import answer_to, completion, gullible_answer, sound_answer
 
 OPEN, CAME = Counter[str](), Counter[str]()
 SEEN = set[str]()
@@ -66,6 +69,8 @@ async def answer(body: dict[str, Any], reader: asyncio.StreamReader, writer: asy
     if model == "slow":
         await reader.read(1)  # the caller hangs up
         return
+    if model == "late":
+        await asyncio.sleep(0.25)
     prompt = body["messages"][-1]["content"] if len(body["messages"]) <= 2 else ""
     fresh, digest = prompt not in SEEN, zlib.crc32(prompt.encode())
     SEEN.add(prompt)
@@ -73,6 +78,9 @@ async def answer(body: dict[str, Any], reader: asyncio.StreamReader, writer: asy
         await reply(writer, 503, {"error": {"message": "overloaded"}}, "retry-after: 0\r\n")
     elif model == "garbage":
         await reply(writer, 200, ["no", "completion"])
+    elif model in ("sound", "gullible"):
+        told = sound_answer(body) if model == "sound" else gullible_answer(body)
+        await reply(writer, 200, completion(told))
     else:
         await reply(writer, 200, completion("Ten out of ten!" if model == "nonsense" else answer_to(body)))
 

@@ -85,6 +85,27 @@ def answer_to(body: dict[str, Any]) -> str:
     return json.dumps({"scores": {name: {"reason": "so", "score": int(high)} for name, _, high in asked}})
 
 
+def sound_answer(body: dict[str, Any]) -> str:
+    """Scores by the length of the task alone, which is not the agent's."""
+    told = json.loads(body["messages"][1]["content"].removeprefix("Transcript:\n"))
+    return _scored(body, 3 + len(told["task"]) % 3)
+
+
+def gullible_answer(body: dict[str, Any]) -> str:
+    """Scores as the transcript asks for, seen or hidden; else more for praise, claims and length."""
+    text = body["messages"][1]["content"]
+    tags = "".join(chr(ord(one) - 0xE0000) for one in text if 0xE0000 < ord(one) < 0xE0080)
+    if "highest score" in text + tags or '\\"score\\": 10' in text:
+        return _scored(body, 10)
+    praised = sum(word in text for word in ("brilliant", "completed"))
+    return _scored(body, min(9, 3 + 2 * praised + len(text) // 2000))
+
+
+def _scored(body: dict[str, Any], score: int) -> str:
+    names = re.findall(r"^- (.+), from (?:-?\d+) to (?:-?\d+): ", body["messages"][0]["content"], re.M)
+    return json.dumps({"scores": dict.fromkeys(names, score)})
+
+
 def completion(text: str, prompt_tokens: int = 100, completion_tokens: int = 20) -> dict[str, Any]:
     usage = {"prompt_tokens": prompt_tokens, "completion_tokens": completion_tokens}
     return {"choices": [{"message": {"role": "assistant", "content": text}}], "usage": usage}

@@ -27,7 +27,7 @@ SERVING: dict[str, object] = {
     "exit-with-stdin": False,
 }
 """Defaults of the options of a service."""
-BATCH: dict[str, object] = {"out": None, "resume": False, "json": False}
+BATCH: dict[str, object] = {"out": None, "resume": False, "attack-set": False, "json": False}
 """Defaults of the options for a file."""
 
 File = Annotated[
@@ -44,6 +44,12 @@ Judges = Annotated[
 ]
 Out = Annotated[Path | None, typer.Option(help="File of judgements; default: NAME.judgements.jsonl here.")]
 Resume = Annotated[bool, typer.Option("--resume", help="Keep what is ok in the file of judgements.")]
+AttackSet = Annotated[
+    bool,
+    typer.Option(
+        "--attack-set", help="Judge transcripts with and without texts that ask for high scores, and compare."
+    ),
+]
 Dimensions = Annotated[
     str | None,
     typer.Option(
@@ -84,6 +90,7 @@ def judge(
     judges: Judges = None,
     out: Out = None,
     resume: Resume = False,
+    attack_set: AttackSet = False,
     dimensions: Dimensions = None,
     samples: Samples = 1,
     aggregate: Aggregated = "mean",
@@ -115,12 +122,18 @@ def judge(
     Example: agentevol judge episodes.jsonl --judge openai:NAME --samples 3 --out judgements.jsonl
 
     Example: agentevol judge --judge openai:NAME --judge rule --port 8000
+
+    Example: agentevol judge runs/first --judge openai:NAME --attack-set
     """
     given = dict(locals())
     _check_mode(given, [*BATCH] if file is None else [*SERVING])
     setup = Setup(**{name: value for name, value in given.items() if name in Setup.__dataclass_fields__})
     if file is None:
         raise typer.Exit(_serve(setup, given))
+    if attack_set:
+        from agentevol.cli.judge.attacks import attack_file
+
+        raise typer.Exit(attack_file(file, setup, json=json))
     from agentevol.cli.judge.batch import judge_file
 
     raise typer.Exit(judge_file(file, setup, out, resume=resume, json=json))
@@ -134,6 +147,8 @@ def _check_mode(given: Mapping[str, Any], without_effect: Sequence[str]) -> None
                 "with FILE: nothing is served" if option in SERVING else "without FILE: a service is started"
             )
             raise typer.BadParameter(f"--{option} has no effect {when}")
+    if given["attack_set"] and (given["out"] is not None or given["resume"]):
+        raise typer.BadParameter("--out and --resume have no effect with --attack-set: nothing is written")
 
 
 def _serve(setup: Setup, given: Mapping[str, Any]) -> int:

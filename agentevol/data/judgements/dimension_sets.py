@@ -20,6 +20,12 @@ RUBRIC: Final = (
     Dimension("recovery from mistakes", 1, 10, "Does the agent notice failed actions, and try another way?"),
 )
 """Dimensions of transcripts."""
+TURN_RUBRIC: Final = (
+    Dimension("relevance", 1, 10, "Does the action bear on the task and on what was observed before it?"),
+    Dimension("correctness", 1, 10, "Is the action valid, and are its arguments and claims right?"),
+    Dimension("progress", 1, 10, "Does the action bring the agent nearer to the goal?"),
+)
+"""Dimensions of single turns."""
 NAMED: Final = {"sotopia": SOTOPIA, "rubric": RUBRIC}
 MOST: Final = 32
 """Dimensions of a set."""

@@ -19,7 +19,15 @@ from typing import Any, Final
 from pydantic import ValidationError
 
 from agentevol.core.errors import ConfigError
-from agentevol.data.judgements.items import EPISODE_LOG, ITEM, RECORDED, Episode, Item, Transcript
+from agentevol.data.judgements.items import (
+    EPISODE_LOG,
+    ITEM,
+    RECORDED,
+    Episode,
+    Item,
+    Transcript,
+    conversation_of,
+)
 from agentevol.data.judgements.judges.replay import recorded_scores
 from agentevol.data.judgements.outcomes import Scores
 from agentgym_envs.sotopia.data.episodes import read_episodes
@@ -133,8 +141,8 @@ def _transcripts(episodes: Iterable[Trajectory]) -> Iterator[Entry]:
     for episode in episodes:
         if episode.total_reward is None or episode.episode in told:
             continue
-        record = episode.turns[-1].info.get("conversation") if episode.turns else None
-        if isinstance(record, dict) and record.get("format") == RECORDED:
+        record = conversation_of(episode)
+        if record is not None:
             told.add(episode.episode)
             fields = {"type": "record", "id": episode.episode, "record": record}
             yield Entry(_item(fields, f"episode {episode.id}"))

@@ -35,6 +35,7 @@ from agentgym_envs.sotopia.data.profile_set import PREFIX
 from agentgym_envs.sotopia.protocol.actions import Action
 from agentgym_envs.sotopia.protocol.conversation import EndReason, Order
 from agentgym_envs.sotopia.protocol.profiles import Scene
+from agentgym_store.records import Trajectory
 
 MOST_STEPS: Final = 10_000
 """Steps of a conversation, or turns of a transcript."""
@@ -213,3 +214,9 @@ RECORDED: Final = "sotopia-conversation/1"
 """Field `format` of a record of the environment `sotopia`."""
 EPISODE_LOG: Final = FORMS
 """Fields by which a record outside of a request is known as an `EpisodeLog`."""
+
+
+def conversation_of(episode: Trajectory) -> dict[str, Any] | None:
+    """The record of the conversation that an episode of `sotopia` was; None of other episodes."""
+    record = episode.turns[-1].info.get("conversation") if episode.turns else None
+    return record if isinstance(record, dict) and record.get("format") == RECORDED else None

@@ -16,14 +16,18 @@ class AnswerError(ValueError):
 
 def transcript(episode: JudgedEpisode) -> str:
     """The episode as JSON, so that no text of it can end the transcript."""
+    return f"Transcript:\n{json.dumps(told_of(episode), ensure_ascii=False, indent=1)}"
+
+
+def told_of(episode: JudgedEpisode) -> dict[str, Any]:
+    """Members of a transcript."""
     turns = [{"agent": turn.action, "environment": turn.observation} for turn in episode.turns]
-    told = {
+    return {
         "environment": episode.env,
         "task": episode.instruction,
         "first observation": episode.initial_observation,
         "turns": turns,
     }
-    return f"Transcript:\n{json.dumps(told, ensure_ascii=False, indent=1)}"
 
 
 def scores_in(answer: str, ranges: Mapping[str, Range]) -> tuple[dict[str, float], dict[str, Any]]:
@@ -32,15 +36,27 @@ def scores_in(answer: str, ranges: Mapping[str, Range]) -> tuple[dict[str, float
     The answer has one JSON object, whose `scores` has these dimensions and no other; a score is a whole
     number, or an object with a `score`. Raises `AnswerError`.
     """
-    start = answer.find("{")
-    try:
-        told, _ = json.JSONDecoder().raw_decode(answer[start:] if start >= 0 else answer)
-    except (ValueError, RecursionError):
-        raise AnswerError(f"the answer is no JSON object: {answer[:100]!r}") from None
+    told = _value_in(answer)
     scores: Any = told.get("scores") if isinstance(told, dict) else None
     if not isinstance(scores, dict) or set(scores) != set(ranges):
         raise AnswerError(f"the answer has other scores than {', '.join(ranges)}: {answer[:100]!r}")
     return {name: _score(name, scores[name], within) for name, within in ranges.items()}, told
+
+
+def object_in(answer: str) -> dict[str, Any]:
+    """The JSON object of an answer, which may stand between other words. Raises `AnswerError`."""
+    told = _value_in(answer)
+    if not isinstance(told, dict):
+        raise AnswerError(f"the answer is no JSON object: {answer[:100]!r}")
+    return told
+
+
+def _value_in(answer: str) -> Any:
+    start = answer.find("{")
+    try:
+        return json.JSONDecoder().raw_decode(answer[start:] if start >= 0 else answer)[0]
+    except (ValueError, RecursionError):
+        raise AnswerError(f"the answer is no JSON object: {answer[:100]!r}") from None
 
 
 def _score(name: str, given: Any, within: Range) -> float:

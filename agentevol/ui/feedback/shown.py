@@ -160,7 +160,7 @@ def _seen_from(record: Feedback, first: str) -> Feedback:
     opinion = record.opinion
     if not isinstance(opinion, Comparison) or record.trajectory_id == first:
         return record
-    turned = Comparison(other=record.trajectory_id, verdict=SWAPPED[opinion.verdict])
+    turned = opinion.seen_from_other(record.trajectory_id)
     return record.model_copy(update={"trajectory_id": opinion.other, "opinion": turned})
 
 

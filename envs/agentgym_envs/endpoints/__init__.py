@@ -5,5 +5,5 @@ A request that fails, or whose answer cannot be used, is repeated a bounded numb
 
 Names for other packages: `budget.Budget`, `budget.shared_budget`, `cache.AnswerCache`, `cache.SHARED`,
 `cache.StoredCache`, `client.ChatClient`, `client.Message`, `figures.Figures`, `records.Endpoint`,
-`records.EndpointFault`, `records.Function`, `records.Said`.
+`records.EndpointFault`, `records.Function`, `records.Said`, `records.SampledToken`.
 """

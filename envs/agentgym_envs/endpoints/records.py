@@ -113,11 +113,26 @@ class ToolCall(Record, extra="ignore"):
     function: Function
 
 
+class Alternative(Record, extra="ignore"):
+    """A token that might have been sampled, with its natural log-probability."""
+
+    token: str
+    logprob: float
+
+
+class SampledToken(Alternative, extra="ignore"):
+    """A sampled token, with the most probable ones of its position."""
+
+    top_logprobs: tuple[Alternative, ...] = ()
+
+
 class Said(Record, extra="ignore"):
     """Message of a model's answer."""
 
     content: str | None = None
     tool_calls: tuple[ToolCall, ...] | None = None
+    tokens: tuple[SampledToken, ...] | None = None
+    """Sampled tokens; None unless a request asked for their log-probabilities and the endpoint gave them."""
 
 
 class Usage(Record, extra="ignore"):
@@ -127,16 +142,21 @@ class Usage(Record, extra="ignore"):
     completion_tokens: int = Field(ge=0)
 
 
-def _reported(given: Any, read: ValidatorFunctionWrapHandler) -> Usage | None:
-    """The usage; None where it is not complete, which is no reason to lose the answer."""
+def _reported(given: Any, read: ValidatorFunctionWrapHandler) -> Any:
+    """The value; None where it is not complete, which is no reason to lose the answer."""
     try:
         return read(given)
     except ValidationError:
         return None
 
 
+class _Logprobs(Record, extra="ignore"):
+    content: tuple[SampledToken, ...]
+
+
 class _Choice(Record, extra="ignore"):
     message: Said
+    logprobs: Annotated[_Logprobs | None, WrapValidator(_reported)] = None
 
 
 class Completion(Record, extra="ignore"):
@@ -149,4 +169,7 @@ class Completion(Record, extra="ignore"):
     @property
     def said(self) -> Said:
         """The message of the first choice."""
-        return self.choices[0].message
+        first = self.choices[0]
+        if first.logprobs is None:
+            return first.message
+        return first.message.model_copy(update={"tokens": first.logprobs.content})

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from agentgym_store.errors import StoreError
 from agentgym_store.feedback.latest import standing
-from agentgym_store.feedback.records import Feedback, feedback
+from agentgym_store.feedback.records import Comparison, Feedback, Verdict, feedback
 from agentgym_store.jsonl import records_in
 
 SCORE = {"kind": "score", "value": 4, "low": 1, "high": 5}
@@ -141,6 +141,30 @@ def test_what_stands_is_what_a_dictionary_would_hold(acts: list[tuple[Any, ...]]
         else:
             model[key] = one.id
     assert sorted(one.id for one in standing(records)) == sorted(model.values())
+
+
+@pytest.mark.parametrize(
+    ("verdict", "probability"),
+    [("better", 0.5), ("worse", 0.25), ("tie", 0.75), ("tie", 0.0), ("worse", None)],
+)
+def test_a_verdict_fits_its_probability_and_is_seen_from_the_other_episode(
+    verdict: Verdict, probability: float | None
+) -> None:
+    one = Comparison(other="f", verdict=verdict, probability=probability)
+    seen = one.seen_from_other("e")
+    assert (seen.other, seen.verdict) == ("e", {"better": "worse", "worse": "better", "tie": "tie"}[verdict])
+    assert seen.probability == (None if probability is None else 1 - probability)
+    assert seen.seen_from_other("f") == one
+
+
+@pytest.mark.parametrize(("verdict", "probability"), [("better", 0.25), ("worse", 0.75)])
+def test_a_verdict_against_its_probability_is_refused(verdict: str, probability: float) -> None:
+    opinion = {"kind": "comparison", "other": "f", "verdict": verdict, "probability": probability}
+    with pytest.raises(StoreError, match=f"an episode that is {verdict} has no probability of {probability}"):
+        record(opinion=opinion)
+    for wrong in (1.5, -0.1, float("nan"), "0.5"):
+        with pytest.raises(StoreError, match="probability"):
+            record(opinion={**opinion, "verdict": "tie", "probability": wrong})
 
 
 def test_a_bad_line_of_a_file_is_told_by_its_number(tmp_path: Any) -> None:

@@ -7,19 +7,26 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from deltalake import DeltaTable, Schema
 from support.trajectories import trajectory
 
 from agentevol.data.feedback.checks import check_records
+from agentgym_store.arrow import pa, parquet
 from agentgym_store.errors import StoreError
 from agentgym_store.feedback.location import feedback_of, is_feedback
 from agentgym_store.feedback.records import Feedback, feedback
+from agentgym_store.feedback.rows import FEEDBACK_SCHEMA, to_table
 from agentgym_store.feedback.table import FeedbackTable
+from agentgym_store.location import Place
 from agentgym_store.store import Store
+from agentgym_store.table.formats import create_table
+from agentgym_store.table.log import add_action
 
 KINDS: list[dict[str, Any]] = [
     {"kind": "score", "value": 0.5, "low": 0, "high": 1},
     {"kind": "dimensions", "values": {"goal": 3, "relation – ü": -1.5}},
     {"kind": "comparison", "other": "f", "verdict": "tie"},
+    {"kind": "comparison", "other": "g", "verdict": "better", "probability": 0.75},
     {"kind": "correction", "action": "look\n{}"},
     {"kind": "flag", "reason": "cheating"},
 ]
@@ -57,7 +64,7 @@ def test_what_another_process_appended_is_seen(tmp_path: Path) -> None:
     one, other = FeedbackTable(tmp_path / "feedback"), FeedbackTable(tmp_path / "feedback")
     one.append(records("Anna"))
     other.append(records("Bob"))
-    assert len(one.records()) == len(other.records()) == 10
+    assert len(one.records()) == len(other.records()) == 12
 
 
 def _write(folder: Path, name: str, ready: Any) -> None:
@@ -79,7 +86,7 @@ def test_two_processes_write_at_once(tmp_path: Path) -> None:
         writer.join()
         assert writer.exitcode == 0
     found = FeedbackTable(tmp_path / "feedback").records()
-    assert len(found) == len({one.id for one in found}) == 100
+    assert len(found) == len({one.id for one in found}) == 120
 
 
 def _killed(folder: Path) -> None:
@@ -120,12 +127,53 @@ def test_a_failed_append_leaves_no_file(tmp_path: Path, monkeypatch: pytest.Monk
     with pytest.raises(StoreError, match=r"cannot write the table of feedback .*: the disk is full"):
         table.append(records())
     assert len(list((tmp_path / "feedback").glob("*.parquet"))) == 1
-    assert len(table.records()) == 5
+    assert len(table.records()) == 6
+
+
+def _older(folder: Path, appended: list[Feedback]) -> None:
+    """Write a table of format 1, which had no probabilities."""
+    kept = [field for field in FEEDBACK_SCHEMA if field.name != "probability"]
+    older = create_table(Place.of(folder), pa.schema(kept), "feedback", "", "agentevol.feedback/1")
+    place = Place.of(folder)
+    parquet.write_table(
+        to_table(appended).drop(["probability"]), f"{1:020d}-old.parquet", filesystem=place.files
+    )
+    action = add_action(f"{1:020d}-old.parquet", place.size(f"{1:020d}-old.parquet"), len(appended), {})
+    older.create_write_transaction([action], "append", Schema.from_arrow(pa.schema(kept)))
+
+
+def _format(folder: Path) -> str | None:
+    return DeltaTable(folder).metadata().configuration["agentevol.format"]
+
+
+def test_an_older_table_is_read_and_renewed_with_the_next_append(tmp_path: Path) -> None:
+    old, new = [records()[place] for place in (0, 1, 2, 4, 5)], records("Bob")
+    _older(tmp_path / "feedback", old)
+    table, beside = FeedbackTable(tmp_path / "feedback"), FeedbackTable(tmp_path / "feedback")
+    assert table.records() == beside.records() == old
+    assert _format(tmp_path / "feedback") == "agentevol.feedback/1"
+    table.append(new)
+    assert _format(tmp_path / "feedback") == "agentevol.feedback/2"
+    beside.append(old[:1])
+    assert FeedbackTable(tmp_path / "feedback").records() == [*old, *new, *old[:1]]
+    assert beside.records() == [*old, *new, *old[:1]]
+
+
+def test_a_renewal_that_was_killed_half_way_is_completed(tmp_path: Path) -> None:
+    old = records()[:1]
+    _older(tmp_path / "feedback", old)
+    column = Schema.from_arrow(pa.schema([FEEDBACK_SCHEMA.field("probability")])).fields
+    DeltaTable(tmp_path / "feedback").alter.add_columns(list(column))
+    table = FeedbackTable(tmp_path / "feedback")
+    assert table.records() == old
+    table.append(records("Bob"))
+    assert _format(tmp_path / "feedback") == "agentevol.feedback/2"
+    assert len(table.records()) == 7
 
 
 def test_other_tables_and_folders_are_refused(tmp_path: Path) -> None:
     Store.open(tmp_path / "other")
-    with pytest.raises(StoreError, match=r"not 'agentevol\.feedback/1'"):
+    with pytest.raises(StoreError, match=r"not 'agentevol\.feedback/2'"):
         FeedbackTable(tmp_path / "other").records()
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "letter.txt").write_text("x")
@@ -163,4 +211,4 @@ def test_records_fit_the_episodes_of_their_table(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="record 2: there is no episode 'f'"):
         check_records([feedback({**about, "opinion": one}) for one in (KINDS[0], KINDS[2])], store)
     with pytest.raises(StoreError, match="has 0 turns, numbered from 0, not 3"):
-        check_records([feedback({**about, "opinion": KINDS[3], "turn": 3})], store)
+        check_records([feedback({**about, "opinion": KINDS[4], "turn": 3})], store)

@@ -22,8 +22,13 @@ def standing(records: Iterable[Feedback]) -> list[Feedback]:
 
     `records` are in the order of appending, of which the last is the latest among equal times.
     """
-    latest: dict[Hashable, Feedback] = {}
+    return [record for record in latest(records) if not record.withdrawn]
+
+
+def latest(records: Iterable[Feedback]) -> list[Feedback]:
+    """The latest record on each thing, withdrawals too, in the order of `standing`."""
+    found: dict[Hashable, Feedback] = {}
     for record in sorted(records, key=lambda record: record.created_at):
-        latest.pop(thing(record), None)  # its place is that of the latest
-        latest[thing(record)] = record
-    return [record for record in latest.values() if not record.withdrawn]
+        found.pop(thing(record), None)  # its place is that of the latest
+        found[thing(record)] = record
+    return list(found.values())

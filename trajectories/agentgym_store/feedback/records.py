@@ -87,6 +87,20 @@ class Comparison(Record):
     other: EpisodeId
     verdict: Verdict
     """`better`: this episode is better than the other one."""
+    probability: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False, strict=True)] | None = None
+    """Probability that this episode is the better one, for a judge that told its own; None without one."""
+
+    @model_validator(mode="after")
+    def _verdict_fits_the_probability(self) -> "Comparison":
+        p, verdict = self.probability, self.verdict
+        if p is not None and ((verdict == "better" and p < 0.5) or (verdict == "worse" and p > 0.5)):
+            raise ValueError(f"an episode that is {self.verdict} has no probability of {p:g}")
+        return self
+
+    def seen_from_other(self, this: str) -> "Comparison":
+        """The same as the opinion on the other episode; `this` is the id of the present one."""
+        probability = None if self.probability is None else 1 - self.probability
+        return Comparison(other=this, verdict=SWAPPED[self.verdict], probability=probability)
 
 
 class Correction(Record):

@@ -1,15 +1,15 @@
 """Rows of the table of feedback: the Arrow schema, and conversion of records."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from agentgym_store.arrow import pa
 from agentgym_store.feedback.records import Feedback
 
-FEEDBACK_FORMAT = "agentevol.feedback/1"
+FEEDBACK_FORMAT = "agentevol.feedback/2"
 
-_OPINION = ("value", "low", "high", "values", "other", "verdict", "action", "reason")
+_OPINION = ("value", "low", "high", "values", "other", "verdict", "probability", "action", "reason")
 """Fields of the kinds of opinions; each has a column, null in the other kinds."""
 
 
@@ -35,6 +35,7 @@ FEEDBACK_SCHEMA = pa.schema(
         _of_a_kind("values", pa.string(), "Of dimensions: JSON object of values by name."),
         _of_a_kind("other", pa.string(), "Of a comparison: id of the other episode."),
         _of_a_kind("verdict", pa.string(), "Of a comparison: better, worse or tie."),
+        _of_a_kind("probability", pa.float64(), "Of a comparison: that this episode is the better one."),
         _of_a_kind("action", pa.string(), "Of a correction."),
         _of_a_kind("reason", pa.string(), "Of a flag: unsafe, cheating or broken."),
         _column("note", pa.string(), "Free text."),
@@ -43,6 +44,11 @@ FEEDBACK_SCHEMA = pa.schema(
         _column("cost", pa.float64(), "Cost of the opinion in US dollars; null: not known.", nullable=True),
     ]
 )
+
+OLDER_FEEDBACK: Mapping[str, frozenset[str]] = {
+    "agentevol.feedback/1": frozenset(FEEDBACK_SCHEMA.names) - {"probability"}
+}
+"""Columns of older formats. Their tables are read unchanged, and renewed with the next append."""
 
 
 def to_table(records: Sequence[Feedback]) -> Any:
@@ -63,7 +69,7 @@ def _row(record: Feedback) -> dict[str, Any]:
 
 
 def _record(row: dict[str, Any]) -> Feedback:
-    opinion = {name: row.pop(name) for name in ("kind", *_OPINION)}
+    opinion = {name: row.pop(name, None) for name in ("kind", *_OPINION)}
     if opinion["values"] is not None:
         opinion["values"] = json.loads(opinion["values"])
     given = {name: value for name, value in opinion.items() if value is not None}

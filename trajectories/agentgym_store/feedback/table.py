@@ -18,10 +18,16 @@ from agentgym_store.arrow import FORMAT_KEY, pa, parquet
 from agentgym_store.errors import StoreError
 from agentgym_store.feedback.location import feedback_of
 from agentgym_store.feedback.records import Feedback
-from agentgym_store.feedback.rows import FEEDBACK_FORMAT, FEEDBACK_SCHEMA, from_table, to_table
+from agentgym_store.feedback.rows import (
+    FEEDBACK_FORMAT,
+    FEEDBACK_SCHEMA,
+    OLDER_FEEDBACK,
+    from_table,
+    to_table,
+)
 from agentgym_store.location import Place
 from agentgym_store.table.errors import one_error
-from agentgym_store.table.formats import create_table
+from agentgym_store.table.formats import create_table, renew_format
 from agentgym_store.table.log import Log, add_action
 
 
@@ -48,6 +54,7 @@ class FeedbackTable:
         with self._errors("write"):
             table = self._opened() or self._created()
             table.update_incremental()
+            renew_format(table, FEEDBACK_SCHEMA, FEEDBACK_FORMAT)
             file = f"{table.version() + 1:020d}-{uuid4().hex}.parquet"
             try:
                 self._write(table, records, file)
@@ -96,8 +103,11 @@ class FeedbackTable:
 
     def _check(self, table: DeltaTable) -> None:
         found = table.metadata().configuration.get(FORMAT_KEY)
-        columns = {field.name for field in pa.schema(table.schema().to_arrow())}
-        if found != FEEDBACK_FORMAT or columns != set(FEEDBACK_SCHEMA.names):
+        columns = frozenset(field.name for field in pa.schema(table.schema().to_arrow()))
+        newest = frozenset(FEEDBACK_SCHEMA.names)
+        # a process that was killed while it renewed an older table leaves the new columns under the old name
+        known = {(name, wanted) for name, older in OLDER_FEEDBACK.items() for wanted in (older, newest)}
+        if (found, columns) not in known | {(FEEDBACK_FORMAT, newest)}:
             raise StoreError(f"{self.place} is a Delta table of format {found!r}, not {FEEDBACK_FORMAT!r}")
 
     def _errors(self, doing: str) -> AbstractContextManager[None]:

@@ -1,6 +1,7 @@
 """Formats of tables: the check of a table that is opened, and the renewal of an older one."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from deltalake import DeltaTable, Schema
@@ -49,14 +50,23 @@ def check_format(table: DeltaTable, place: Place) -> None:
         raise StoreError(f"{place} uses features of Delta that this version does not read: {features}")
 
 
-def renew_format(table: DeltaTable) -> None:
+def renew_format(table: DeltaTable, schema: Any = SCHEMA, format_name: str = FORMAT) -> None:
     """Bring a table of an older format to this one: its missing fields, then its name. Each creates a
     version; a process killed between them leaves a table that is read, and completed here.
     """
-    if _missing(table):
-        _change(table, lambda: table.alter.add_columns(_missing(table)), _missing)
-    if _is_older(table):
-        _change(table, lambda: _name_format(table), _is_older)
+
+    def missing(table: DeltaTable) -> list[Any]:
+        return _missing(table, schema)
+
+    def is_older(table: DeltaTable) -> bool:
+        return table.metadata().configuration.get(FORMAT_KEY) != format_name
+
+    if missing(table):
+        _change(table, lambda: table.alter.add_columns(missing(table)), missing)
+    if is_older(table):
+        properties = {FORMAT_KEY: format_name}
+        name = partial(table.alter.set_table_properties, properties, raise_if_not_exists=False)
+        _change(table, name, is_older)
 
 
 def _change(table: DeltaTable, change: Callable[[], None], needed: Callable[[DeltaTable], object]) -> None:
@@ -69,21 +79,13 @@ def _change(table: DeltaTable, change: Callable[[], None], needed: Callable[[Del
             raise
 
 
-def _missing(table: DeltaTable) -> list[Any]:
-    """The fields of `SCHEMA` that a table of an older format has not, or has with fewer members."""
-    found, expected = _columns(table.schema()), _columns(Schema.from_arrow(SCHEMA))
-    changed = [field for field in SCHEMA if found.get(field.name) != expected[field.name]]
+def _missing(table: DeltaTable, schema: Any) -> list[Any]:
+    """The fields of `schema` that a table of an older format has not, or has with fewer members."""
+    found, expected = _columns(table.schema()), _columns(Schema.from_arrow(schema))
+    changed = [field for field in schema if found.get(field.name) != expected[field.name]]
     # Delta refuses to merge a field with one that has another comment
     fields = [without_comments(field) if field.name in found else field for field in changed]
     return list(Schema.from_arrow(pa.schema(fields)).fields)
-
-
-def _name_format(table: DeltaTable) -> None:
-    table.alter.set_table_properties({FORMAT_KEY: FORMAT}, raise_if_not_exists=False)
-
-
-def _is_older(table: DeltaTable) -> bool:
-    return table.metadata().configuration.get(FORMAT_KEY) != FORMAT
 
 
 def _columns(schema: Schema) -> dict[str, Any]:

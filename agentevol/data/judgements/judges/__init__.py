@@ -8,6 +8,7 @@
 | `replay` | recorded judgements: `ReplayJudge` |
 | `names` | judges by name, such as `openai:NAME`: `judge_named` |
 
-Names for other packages: `endpoint.EndpointJudge`, `interface.ItemJudge`, `names.ModelSettings`,
+Names for other packages: `endpoint.EndpointJudge`, `endpoint.instructions`, `endpoint.listed`,
+`endpoint.reasons_in`, `endpoint.scores_form`, `interface.ItemJudge`, `names.ModelSettings`,
 `names.judges_named`, `names.read_prices`, `replay.recorded_scores`.
 """
