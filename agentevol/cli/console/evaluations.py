@@ -99,6 +99,9 @@ def _print_pairs(first: str, name: str, found: "RecordComparison", by: str | Non
     from agentevol.loop.report.evaluations.tables import paired_rows
 
     print_table(*paired_rows(found.scores), title=f"{name} minus {first}, paired by task and seat")
+    header, rows = paired_rows(found.losses)
+    if rows:
+        print_table(("lost", *header[1:]), rows, title="shares of lost episodes by class")
     for measure in ("success", "reward") if by is not None else ():
         groups = {group: one[measure] for group, one in found.by.get(by or "", {}).items()}
         header, rows = paired_rows(groups)

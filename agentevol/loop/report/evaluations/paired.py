@@ -9,6 +9,7 @@ from typing import cast
 
 from agentevol.core.errors import ConfigError
 from agentevol.core.summaries import MeanScore
+from agentevol.loop.report.evaluations.losses import LOSS_CLASSES, LossClass, loss_class
 from agentevol.loop.report.evaluations.performance import INVALID, MEASURES
 from agentevol.loop.report.evaluations.records import EvaluationRecord
 from agentevol.rollout.dimensions.clusters import clustered_mean, linearised
@@ -89,6 +90,27 @@ def paired_performance(
             found[name] = _pair([left[u] for u in both], [right[u] for u in both], _clusters(ones, both))
     invalid = _invalid(ones, others, shared)
     return found if invalid is None else {**found, INVALID: invalid}
+
+
+def paired_losses(
+    first: Sequence[EvaluationRecord], second: Sequence[EvaluationRecord]
+) -> dict[LossClass, PairedScore]:
+    """Shares of lost episodes by class of the second evaluation against the first, paired as in `paired`;
+    classes that neither has are left out.
+    """
+    ones, others = _scored(first), _scored(second)
+    shared = [unit for unit in ones if unit in others]
+    found: dict[LossClass, PairedScore] = {}
+    for name in LOSS_CLASSES:
+        left, right = (_means(side, shared, _is_of(name)) for side in (ones, others))
+        if any(left.values()) or any(right.values()):
+            clusters = _clusters(ones, shared)
+            found[name] = _pair([left[u] for u in shared], [right[u] for u in shared], clusters)
+    return found
+
+
+def _is_of(name: LossClass) -> Callable[[EvaluationRecord], float]:
+    return lambda one: float(loss_class(one) == name)
 
 
 def by_group(
