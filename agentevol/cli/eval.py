@@ -8,6 +8,7 @@ import typer
 from agentevol.cli.console.evaluations import print_scores, score_members
 from agentevol.cli.console.output import AsJson, print_json
 from agentevol.cli.console.reports import By, Reports, check_reports, write_reports
+from agentevol.cli.console.suites import evaluate_suite
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -74,7 +75,22 @@ Records = Annotated[
 ]
 
 
+Suite = Annotated[
+    Path | None,
+    typer.Option(
+        help="A TOML file of several models and environments, which takes the place of all options but --out,"
+        " --dry-run, --json and settings such as episodes=20."
+    ),
+]
+Out = Annotated[
+    Path | None,
+    typer.Option(help="Folder of a suite; an interrupted one is continued.  [default: runs/NAME]"),
+]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Print the plan of a suite, and stop.")]
+
+
 def evaluate(
+    context: typer.Context,
     model: Model = "starter",
     settings: Settings = None,
     env: Env = "alfworld",
@@ -94,9 +110,13 @@ def evaluate(
     by: By = None,
     records: Records = None,
     report: Reports = None,
+    suite: Suite = None,
+    out: Out = None,
+    dry_run: DryRun = False,
     json: AsJson = False,
 ) -> None:
-    """Play a split with one model and print success, reward, scores, turns and tokens with intervals.
+    """Play a split with one model and print success, reward, scores, turns and tokens with intervals; or,
+    with --suite, several models in several environments.
 
     Example: agentevol eval --model starter engine=vllm engine.url=http://host:8000
 
@@ -109,7 +129,11 @@ def evaluate(
     Example: agentevol eval --model A --partner B --env social --by kind --records a-beside-b.jsonl
 
     Example: agentevol eval --model starter --env guess --report guess.html --report guess.json
+
+    Example: agentevol eval --suite small.toml --out runs/small
     """
+    if evaluate_suite(context, suite, settings or (), out, dry_run, json):
+        return
     from agentevol.config.sections import EnvironmentConfig
     from agentevol.core.action_formats.registry import ACTION_FORMATS
     from agentevol.loop.report.evaluations.evaluation_report import (

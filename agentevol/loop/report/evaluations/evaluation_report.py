@@ -118,10 +118,10 @@ def _tables(report: EvaluationReport, partner: str) -> Iterator[Table]:
     )
     yield Table("All episodes", note, _MEASURED, list(_measures(report.performance)))
     for name, groups in report.by.items():
-        yield Table(f"By {told_breakdown(name)}", "", *performance_rows(told_breakdown(name), groups))
+        yield Table(f"By {_told_breakdown(name)}", "", *performance_rows(_told_breakdown(name), groups))
     yield Table("Repeated episodes", PASS_NOTE, ["k", *_PASSED], list(_passes(report.pass_rates)))
     for name, groups in report.pass_rates_by.items():
-        title = told_breakdown(name)
+        title = _told_breakdown(name)
         rows = [[group, *row] for group, rates in groups.items() for row in _passes(rates)]
         yield Table(f"Repeated episodes by {title}", "", [title, "k", *_PASSED], rows)
     yield Table("Why episodes were lost", LOSS_NOTE, *loss_rows(report.losses))
@@ -160,7 +160,7 @@ LOSS_NOTE = (
 )
 
 
-def told_breakdown(name: str) -> str:
+def _told_breakdown(name: str) -> str:
     """Name of a breakdown in tables."""
     return "task type" if name == "kind" else name.replace("kind", "task type")
 

@@ -12,12 +12,12 @@ from agentevol.core.summaries import MeanScore
 from agentevol.loop.report.document import Document, Table
 from agentevol.loop.report.evaluations.evaluation_report import performance_rows
 from agentevol.loop.report.evaluations.paired import PairedTest, differing, paired_test
-from agentevol.loop.report.evaluations.performance import Performance, performance
+from agentevol.loop.report.evaluations.performance import SUCCESS, Performance, performance
 from agentevol.loop.report.evaluations.records import EvaluationRecord
 from agentevol.loop.report.hypothesis_tests import holm
 from agentgym_envs.core import Record
 
-COMPARED = ("success", "reward")
+COMPARED = (SUCCESS, "reward")
 """Measures by which models are compared."""
 Named = Mapping[str, Sequence[EvaluationRecord]]
 """Records by model."""
@@ -78,8 +78,11 @@ def model_comparison(environments: Mapping[str, Named]) -> ModelComparison:
 
 
 def check_settings(models: Named) -> None:
-    """Raise `ConfigError` where two evaluations differ in more than the model and its sampling."""
-    for (first, ones), (second, others) in combinations(models.items(), 2):
+    """Raise `ConfigError` where two evaluations differ in more than the model and its sampling. One without
+    a return tells too little.
+    """
+    scored = {name: records for name, records in models.items() if _is_scored(records)}
+    for (first, ones), (second, others) in combinations(scored.items(), 2):
         apart = differing(ones, others)
         if apart:
             told = "; ".join(f"{setting}: {one} and {another}" for setting, (one, another) in apart.items())
@@ -87,12 +90,16 @@ def check_settings(models: Named) -> None:
 
 
 def comparison_tables(found: ModelComparison) -> Iterator[Table]:
-    """Performance of the models, and a table of all pairs for each measure."""
+    """Performance of the models, and a table of all pairs for each measure; not of returns that are all 0 or
+    1, which is success.
+    """
     for environment, models in found.performance.items():
         of = f" in {environment}" if environment else ""
         yield Table(f"Models{of}", "", *performance_rows("model", models))
     for measure, pairs in found.pairs.items():
-        yield Table(f"Models by {measure}, in pairs", NOTE, *_rows(pairs))
+        if measure == SUCCESS or not _says_the_same(pairs, found.pairs[SUCCESS]):
+            texts = 3 if any(one.environment for one in pairs) else 2
+            yield Table(f"Models by {measure}, in pairs", NOTE, *_rows(pairs), texts)
 
 
 def pairwise_document(found: ModelComparison) -> Document:
@@ -105,12 +112,16 @@ def pairwise_document(found: ModelComparison) -> Document:
 
 def headline(found: ModelComparison) -> str:
     """`3 of 6 differences in success are below 5 % after Holm's correction.`."""
-    pairs = found.pairs["success"]
+    pairs = found.pairs[SUCCESS]
     clear = sum(one.p_holm < 0.05 for one in pairs)
     verb = "is" if clear == 1 else "are"
     return (
         f"{clear} of {len(pairs)} differences in success {verb} significant at 5 % after Holm's correction."
     )
+
+
+def _says_the_same(pairs: Sequence[ModelPair], successes: Sequence[ModelPair]) -> bool:
+    return [one.score for one in pairs] == [one.score for one in successes]
 
 
 def _pairs(environments: Mapping[str, Named], measure: str) -> list[ModelPair]:
@@ -129,7 +140,17 @@ def _pairs(environments: Mapping[str, Named], measure: str) -> list[ModelPair]:
 
 def _rows(pairs: Sequence[ModelPair]) -> tuple[list[str], list[list[str]]]:
     named = any(one.environment for one in pairs)
-    header = ["first", "second", "first's", "second's", "difference", "95 % interval", "p", "Holm", "pairs"]
+    header = [
+        "first",
+        "second",
+        "first mean",
+        "second mean",
+        "difference",
+        "95 % interval",
+        "p",
+        "Holm",
+        "pairs",
+    ]
     rows = [
         [
             *([one.environment] if named else []),
@@ -149,6 +170,10 @@ def p_text(p: float) -> str:
 
 def _signed(score: MeanScore) -> str:
     return "–" if score.low is None or score.high is None else f"{score.low:+.3f} to {score.high:+.3f}"
+
+
+def _is_scored(records: Sequence[EvaluationRecord]) -> bool:
+    return any(one.role == "policy" and one.reward is not None for one in records)
 
 
 def _played(records: Sequence[EvaluationRecord]) -> dict[tuple[str, int | None, int], int]:
