@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import tomli_w
-from pydantic import BeforeValidator, Field, JsonValue, ValidationError, field_validator
+from pydantic import BeforeValidator, Field, JsonValue, ValidationError, field_validator, model_validator
 
 from agentevol.config.alternatives import complaint
 from agentevol.config.reading import apply_override, read_toml
@@ -90,6 +90,8 @@ class SuiteEnvironment(Section):
     max_turns: int | None = Field(default=None, ge=1, le=10_000)
     options: dict[str, str | int | float | bool] = Field(default_factory=dict[str, str | int | float | bool])
     """The environment's own options."""
+    url: str | None = None
+    """A running server, which has options of its own; None starts one."""
     partner: str | None = None
     """Player of the other seats, where there are several: `self`, or `environment` for its own partner."""
 
@@ -106,6 +108,12 @@ class SuiteEnvironment(Section):
                 "a partner in a suite is self or environment; for a model: agentevol eval --partner"
             )
         return value
+
+    @model_validator(mode="after")
+    def _options_have_an_effect(self) -> "SuiteEnvironment":
+        if self.url is not None and self.options:
+            raise ValueError("options have no effect with url: the server has its own")
+        return self
 
 
 class SuiteConfig(Section):

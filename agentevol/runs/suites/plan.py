@@ -2,19 +2,21 @@
 played or written.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from agentevol.config.sections import EnvironmentConfig
 from agentevol.config.suite import SuiteConfig, SuiteEnvironment, SuiteModel
 from agentevol.core.errors import ConfigError
+from agentevol.core.splits import spread
 from agentevol.core.starter_names import starter_name
 from agentevol.engines.openai import PREFIX
 from agentevol.models.resolution import resolve
 from agentevol.rollout.environments import opened, task_counts
+from agentevol.rollout.tasks import list_seats, list_tasks
 from agentevol.runs.evaluation import usual_options
-from agentevol.runs.players import STARTER, VLLM, PlayerSettings, check_settings, has_weights
+from agentevol.runs.players import EXPERT, STARTER, VLLM, PlayerSettings, check_settings, has_weights
 from agentgym_envs.registry import environment_class
 
 
@@ -58,7 +60,11 @@ class Part(Place):
         """The environment as an evaluation takes it."""
         own = self.environment
         return EnvironmentConfig(
-            name=own.env, max_turns=own.max_turns, format=self.model.format, options=dict(self.options)
+            name=own.env,
+            url=own.url,
+            max_turns=own.max_turns,
+            format=self.model.format,
+            options=dict(self.options),
         )
 
 
@@ -111,6 +117,8 @@ def places_of(config: SuiteConfig) -> list[Place]:
 
 def _options(config: SuiteConfig, environment: SuiteEnvironment) -> dict[str, Any]:
     """Options that all models get: with weights among them, those with which runs show the environment."""
+    if environment.url is not None:
+        return {}
     environment_class(environment.env)  # raises for an unknown one
     shown = EnvironmentConfig(name=environment.env)
     weighty = next((one.model for one in config.models if has_weights(one.model)), None)
@@ -120,15 +128,30 @@ def _options(config: SuiteConfig, environment: SuiteEnvironment) -> dict[str, An
 
 def _tasks(config: SuiteConfig, environment: SuiteEnvironment, options: Mapping[str, Any]) -> int:
     """Number of tasks that are played."""
-    shown = EnvironmentConfig(name=environment.env, options=dict(options))
-    with opened(shown) as made:
-        total = task_counts(made).size(environment.split, environment.difficulty)
+    split, level = environment.split, environment.difficulty
+    if environment.url is not None:
+        _check_seats(config, environment, list_seats(environment.url, environment.env))
+        choice = spread(environment.episodes or config.episodes)
+        return len(list_tasks(environment.url, environment.env, split, level, choice))
+    with opened(EnvironmentConfig(name=environment.env, options=dict(options))) as made:
+        counts = task_counts(made)
+        _check_seats(config, environment, counts.seats)
+        total = counts.size(split, level)
     if not total:
         raise ConfigError(
-            f"environment {environment.name!r} has no tasks in split {environment.split!r} of difficulty"
-            f" {environment.difficulty!r}"
+            f"environment {environment.name!r} has no tasks in split {split!r} of difficulty {level!r}"
         )
     return min(environment.episodes or config.episodes or total, total)
+
+
+def _check_seats(config: SuiteConfig, environment: SuiteEnvironment, seats: Sequence[str]) -> None:
+    """Raise `ConfigError` for an expert beside models that play all seats: it plays one."""
+    experts = [one.name for one in config.models if one.model == EXPERT]
+    if experts and len(seats) > 1 and environment.partner not in ("environment", "rule"):
+        raise ConfigError(
+            f"environment {environment.name!r} has {len(seats)} seats, of which {experts[0]!r} plays one: let"
+            ' all models do so with partner = "environment", or leave it out'
+        )
 
 
 def _check_model(config: SuiteConfig, model: SuiteModel, environment: SuiteEnvironment) -> None:

@@ -95,12 +95,11 @@ def _cells(found: SuiteReport) -> Iterator[Table]:
 def _passes(found: SuiteReport) -> tuple[list[str], list[list[str]]]:
     rows: list[list[str]] = []
     for environment, model, report in _parts(found):
-        groups = {ALL: report.pass_rates}
-        for breakdown in ("kind", "difficulty"):  # both together would be very long: JSON has them
+        rows += [[environment, model, ALL, *row] for row in pass_rows(report.pass_rates)[1]]
+        for breakdown in ("kind", "difficulty"):  # JSON has both together, and all k
             by = report.pass_rates_by.get(breakdown, {})
-            groups |= by if len(by) > 1 else {}
-        for group, rates in groups.items():
-            rows += [[environment, model, group, *row] for row in pass_rows(rates)[1]]
+            for group, rates in by.items() if len(by) > 1 else ():
+                rows.append([environment, model, group, *pass_rows(rates)[1][-1]])
     return ["environment", "model", "tasks of", *pass_rows({})[0]], rows
 
 
