@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from agentevol.cli.console.evaluations import compare_records
+from agentevol.cli.console.evaluations import compare_pairwise, compare_records
 from agentevol.cli.console.output import AsJson, print_json, print_table
 from agentevol.cli.console.reports import Reports, check_reports, write_reports
 
@@ -29,8 +29,22 @@ Force = Annotated[
 ]
 
 
+Pairwise = Annotated[
+    bool,
+    typer.Option(
+        "--pairwise",
+        help="Compare every two files of records, of equal tasks and seeds, with Holm's correction.",
+    ),
+]
+
+
 def compare(
-    folders: Folders, by: By = None, force: Force = False, report: Reports = None, json: AsJson = False
+    folders: Folders,
+    by: By = None,
+    force: Force = False,
+    pairwise: Pairwise = False,
+    report: Reports = None,
+    json: AsJson = False,
 ) -> None:
     """Print what each run gained on its held-out tasks, start against best checkpoint, task by task.
 
@@ -47,12 +61,16 @@ def compare(
 
     Example: agentevol compare before.jsonl after.jsonl
 
+    Example: agentevol compare expert.jsonl random.jsonl starter.jsonl --pairwise
+
     Example: agentevol compare runs/social --by kind
 
     Example: agentevol compare runs/a runs/b --report a-and-b.html
     """
     check_reports(report)
-    if force or any(folder.is_file() for folder in folders):
+    if pairwise:
+        compare_pairwise(folders, by, force, json, report)
+    elif force or any(folder.is_file() for folder in folders):
         compare_records(folders, by, force, json, report)
     else:
         _compare_runs(folders, by, json, report)

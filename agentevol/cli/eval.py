@@ -1,6 +1,5 @@
 """`agentevol eval`: evaluation of a model on a split."""
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -9,12 +8,13 @@ import typer
 from agentevol.cli.console.evaluations import print_scores, score_members
 from agentevol.cli.console.output import AsJson, print_json
 from agentevol.cli.console.reports import By, Reports, check_reports, write_reports
+from agentevol.cli.console.suites import evaluate_suite
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-    from agentevol.core.summaries import MeanScore
+    from agentevol.loop.report.evaluations.evaluation_report import EvaluationReport
     from agentevol.runs.evaluation import Trial
     from agentevol.runs.seating import Seating
 
@@ -75,7 +75,22 @@ Records = Annotated[
 ]
 
 
+Suite = Annotated[
+    Path | None,
+    typer.Option(
+        help="A TOML file of several models and environments, which takes the place of all options but --out,"
+        " --dry-run, --json and settings such as episodes=20."
+    ),
+]
+Out = Annotated[
+    Path | None,
+    typer.Option(help="Folder of a suite; an interrupted one is continued.  [default: runs/NAME]"),
+]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Print the plan of a suite, and stop.")]
+
+
 def evaluate(
+    context: typer.Context,
     model: Model = "starter",
     settings: Settings = None,
     env: Env = "alfworld",
@@ -95,9 +110,13 @@ def evaluate(
     by: By = None,
     records: Records = None,
     report: Reports = None,
+    suite: Suite = None,
+    out: Out = None,
+    dry_run: DryRun = False,
     json: AsJson = False,
 ) -> None:
-    """Play a split with one model and print success, reward, scores, turns and tokens with intervals.
+    """Play a split with one model and print success, reward, scores, turns and tokens with intervals; or,
+    with --suite, several models in several environments.
 
     Example: agentevol eval --model starter engine=vllm engine.url=http://host:8000
 
@@ -110,7 +129,11 @@ def evaluate(
     Example: agentevol eval --model A --partner B --env social --by kind --records a-beside-b.jsonl
 
     Example: agentevol eval --model starter --env guess --report guess.html --report guess.json
+
+    Example: agentevol eval --suite small.toml --out runs/small
     """
+    if evaluate_suite(context, suite, settings or (), out, dry_run, json):
+        return
     from agentevol.config.sections import EnvironmentConfig
     from agentevol.core.action_formats.registry import ACTION_FORMATS
     from agentevol.loop.report.evaluations.evaluation_report import (
@@ -146,7 +169,6 @@ def evaluate(
     for remark in played.remarks():
         progress.say(remark)
     summary, found = played.summary(split), report_of(played.records(), groups)
-    figures, rates = found.figures, found.pass_rates
     write_reports(report, document_of(found), found.model_dump(mode="json"))
     if json:
         told = {
@@ -155,10 +177,10 @@ def evaluate(
             "partner": played.seats.partner,
             **summary.model_dump(mode="json"),
         }
-        print_json({**told, **score_members(figures), **_figures(rates, played)})
+        print_json({**told, **score_members(found.figures), **_figures(found, played)})
     else:
-        _print(evaluation_table(title, summary, success_intervals(found)), rates)
-        print_scores(figures, played.seats.partner, thinking=summary.thinking)
+        _print(evaluation_table(title, summary, success_intervals(found)), found)
+        print_scores(found.figures, played.seats.partner, thinking=summary.thinking)
         _print_usage(played)
     if summary.n == 0:
         raise typer.Exit(1)
@@ -176,25 +198,29 @@ def _seating(partner: str | None, partner_format: str | None, seats: str) -> "Se
     return Seating(partner, form, None if seats == "both" else (int(seats),))
 
 
-def _figures(rates: Mapping[str, "MeanScore"], played: "Trial") -> dict[str, Any]:
+def _figures(found: "EvaluationReport", played: "Trial") -> dict[str, Any]:
     """Figures beside the summary, as JSON values."""
-    figures = {"options": played.options, **{name: rate.model_dump() for name, rate in rates.items()}}
+    told = found.model_dump(mode="json", include={"losses", "pass_rates"})
+    figures = {"options": played.options, "losses": told["losses"], **told["pass_rates"]}
     usages = {"usage": played.usage, "partner_usage": played.partner and played.partner.usage}
     return figures | {name: usage.figures() for name, usage in usages.items() if usage is not None}
 
 
-def _print(table: "Table", rates: Mapping[str, "MeanScore"]) -> None:
+def _print(table: "Table", found: "EvaluationReport") -> None:
     from agentevol.loop.report.rates import mean_text
 
     _console().print(table)
     for kind in ("pass^", "pass@"):
         told = [
             f"{name} {mean_text(one.mean, '.3f')} [{mean_text(one.low, '.3f')}, {mean_text(one.high, '.3f')}]"
-            for name, one in rates.items()
+            for name, one in found.pass_rates.items()
             if name.startswith(kind)
         ]
         if told:
             print(", ".join(told))
+    if found.losses:
+        classes = ", ".join(f"{name} {one.episodes:,}" for name, one in found.losses.items())
+        print(f"lost episodes by class: {classes}")
 
 
 def _print_usage(played: "Trial") -> None:

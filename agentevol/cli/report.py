@@ -17,7 +17,9 @@ def register(parent: typer.Typer) -> None:
     parent.command()(report)
 
 
-Subject = Annotated[Path, typer.Argument(help="A run's folder, or a file of records of agentevol eval.")]
+Subject = Annotated[
+    Path, typer.Argument(help="Folder of a run or a suite, or a file of records of agentevol eval.")
+]
 Best = Annotated[
     bool, typer.Option("--best", help="Of a run, report the evaluation of its best checkpoint in detail.")
 ]
@@ -43,14 +45,19 @@ def report(
     Example: agentevol report runs/first --out run.md --out run.json
 
     Example: agentevol report runs/first --iteration 3 --out iteration-3.html
+
+    Example: agentevol report runs/small --out small.html
     """
     from agentevol.core.errors import ConfigError
+    from agentevol.runs.suites.folder import is_suite
 
     check_reports(out)
     if best and iteration is not None:
         raise ConfigError("give --best or --iteration, not both")
     if subject.is_file() and (best or iteration is not None):
         raise ConfigError("--best and --iteration are for runs: a file of records is one evaluation")
+    if is_suite(subject) and (best or iteration is not None or by):
+        raise ConfigError("--best, --iteration and --by have no effect on a suite: its report has all groups")
     in_detail = subject.is_file() or best or iteration is not None
     if by and not in_detail:
         raise ConfigError("--by is for one evaluation: give --best or --iteration, too")
@@ -81,6 +88,12 @@ def _evaluation(subject: Path, iteration: int | None, by: list[str] | None) -> "
 
 
 def _run(folder: Path) -> "tuple[Document, Any]":
+    from agentevol.runs.suites.folder import is_suite
+    from agentevol.runs.suites.results import results_of
+
+    if is_suite(folder):
+        found, document = results_of(folder)
+        return document, found.model_dump(mode="json")
     from agentevol.loop.report.page import report_of_run
     from agentevol.loop.state.run_folder import read_summary
 

@@ -1,14 +1,14 @@
 """Configuration of a run: sections, presets, and checks of combinations.
 
 Names for other packages: `commands.command`, `commands.evaluation_command`, `constraints.Constraint`,
-`engine.CustomEngineConfig`, `engine.ENGINES`, `engine.EmbeddedConfig`, `engine.EngineConfig`,
-`engine.TokenEngineConfig`, `engine.VllmConfig`, `engine.VllmServersConfig`, `fitting.TaskCounts`,
-`fitting.fitted`, `forgetting.EwcConfig`, `forgetting.ProtectedTasks`, `forgetting.ReplayConfig`,
+`engine.CustomEngineConfig`, `engine.EmbeddedConfig`, `engine.EngineConfig`, `engine.ENGINES`,
+`engine.TokenEngineConfig`, `engine.VllmConfig`, `engine.VllmServersConfig`, `fitting.fitted`,
+`fitting.TaskCounts`, `forgetting.EwcConfig`, `forgetting.ProtectedTasks`, `forgetting.ReplayConfig`,
 `forgetting.RetainedConfig`, `learner.LearnConfig`, `metrics.SINKS`, `presets.BY_ENVIRONMENT`,
-`rollout.AsynchronousConfig`, `rollout.RolloutConfig`, `run.RunConfig`, `run.TrainConfig`, `run.load`,
-`run.load_earlier`, `run.section_of`, `sections.EnvironmentConfig`, `sections.EvaluateConfig`,
+`reading.section_of`, `rollout.AsynchronousConfig`, `rollout.RolloutConfig`, `run.load`, `run.load_earlier`,
+`run.RunConfig`, `run.TrainConfig`, `sections.EnvironmentConfig`, `sections.EvaluateConfig`,
 `sections.ExploreConfig`, `sections.HorizonConfig`, `sections.KLTarget`, `sections.PairsConfig`,
-`sections.SCRIPTED_PARTNERS`, `sections.SELECTIONS`, `sections.SELF_PLAY`, `sections.SelectConfig`,
-`settings.flattened`, `urls.DEFAULT_URL`, `urls.KEY_VARIABLE`, `urls.URL_VARIABLE`, `urls.check_url`,
-`urls.openai_url`.
+`sections.SCRIPTED_PARTNERS`, `sections.SelectConfig`, `sections.SELECTIONS`, `sections.SELF_PLAY`,
+`settings.flattened`, `suite.load_suite`, `suite.SuiteConfig`, `suite.SuiteEnvironment`, `suite.SuiteModel`,
+`urls.check_url`, `urls.DEFAULT_URL`, `urls.KEY_VARIABLE`, `urls.openai_url`, `urls.URL_VARIABLE`.
 """

@@ -4,7 +4,6 @@ Every key is checked: an unknown one is an error which names it. Defaults are th
 embedded run on two cores. The resolved copy beside the results is itself a valid input.
 """
 
-import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, TypeVar
@@ -43,6 +42,7 @@ from agentevol.config.presets import (
     STALE,
     TRAIN_BY_DATA,
 )
+from agentevol.config.reading import apply_override, nulls_as_text, read_toml
 from agentevol.config.rewards.process import EnvironmentTurnReward, ProcessConfig, TrainedProcess
 from agentevol.config.rewards.reward import (
     CautionConfig,
@@ -84,12 +84,6 @@ _SMALL: dict[str, Any] = {
     "betas": (0.9, 0.95),
 }
 """Learning settings of a policy of a few million weights on two cores."""
-
-SHORT = {"engine": "engine.name", "env": "environment.name"}
-"""Short keys of overrides, by the full key."""
-
-NULL = "null"
-"""Notation of None in files and overrides."""
 
 
 class RunConfig(Section):
@@ -289,7 +283,7 @@ class RunConfig(Section):
 
     def to_toml(self) -> str:
         """The whole configuration; None is written as `"null"`, since TOML has no null."""
-        return tomli_w.dumps(_nulls_as_text(self.model_dump(mode="json")))
+        return tomli_w.dumps(nulls_as_text(self.model_dump(mode="json")))
 
 
 class TrainConfig(Section):
@@ -372,9 +366,9 @@ def load(
 
     Raises `ConfigError` with one line that names the file or key at fault.
     """
-    given = _read(Path(path)) if path is not None else {}
+    given = read_toml(Path(path)) if path is not None else {}
     for override in overrides:
-        _apply(given, override)
+        apply_override(given, override)
     environment = _environment_name(given)
     values: dict[str, Any] = {}
     for name in [preset] if isinstance(preset, str) else preset or ():
@@ -387,7 +381,7 @@ def _named(preset: str, environment: str) -> dict[str, Any]:
     if preset in METHODS:
         return method_settings(preset, environment)
     if preset in placements():
-        return _read(preset_file(preset))
+        return read_toml(preset_file(preset))
     known = ", ".join([*METHODS, *placements()])
     raise ConfigError(f"no preset named {preset!r}; there are: {known}")
 
@@ -398,7 +392,7 @@ def load_earlier(path: Path) -> tuple[RunConfig, list[str]]:
 
     Raises `ConfigError` with one line that names the file or key at fault.
     """
-    values, lines = migrated(_read(path), RunConfig)
+    values, lines = migrated(read_toml(path), RunConfig)
     return validated(values), lines
 
 
@@ -480,59 +474,3 @@ def _of_algorithm(values: Mapping[str, Any], kind: type[Section]) -> dict[str, A
     if stale and "importance" in objective(name).options:
         preset = merged(dict(preset), dict(STALE))
     return {section: dict(given) for section, given in preset.items() if section in kind.model_fields}
-
-
-def _read(path: Path) -> dict[str, Any]:
-    try:
-        return _text_as_nulls(tomllib.loads(path.read_text(encoding="utf-8")))
-    except OSError as cause:
-        raise ConfigError(f"cannot read the configuration {path}: {cause.strerror}") from cause
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as cause:
-        raise ConfigError(f"{path} is not valid TOML: {cause}") from cause
-
-
-def section_of(overrides: Sequence[str], section: str) -> tuple[dict[str, Any], list[str]]:
-    """The values that overrides `section.KEY=VALUE` give, by key, and the other overrides."""
-    values, others = dict[str, Any](), list[str]()
-    for override in overrides:
-        if override.strip().startswith(f"{section}."):
-            _apply(values, override.strip().removeprefix(f"{section}."))
-        else:
-            others.append(override)
-    return values, others
-
-
-def _apply(values: dict[str, Any], override: str) -> None:
-    key, equals, text = override.partition("=")
-    if not equals or not key.strip():
-        raise ConfigError(f"an override has the form key.path=value, not {override!r}")
-    *sections, last = SHORT.get(key.strip(), key.strip()).split(".")
-    for section in sections:
-        values = values.setdefault(section, {})
-        if not isinstance(values, dict):
-            raise ConfigError(f"{key}: {parent} is not a section")
-    values[last] = _literal(text)
-
-
-def _literal(text: str) -> Any:
-    """A TOML value where the text is one (numbers, true, quoted strings, lists), `null`, or else the bare
-    text.
-    """
-    if text.strip() == NULL:
-        return None
-    try:
-        return tomllib.loads(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError:
-        return text
-
-
-def _nulls_as_text(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _nulls_as_text(item) for key, item in value.items()}
-    return NULL if value is None else value
-
-
-def _text_as_nulls(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _text_as_nulls(item) for key, item in value.items()}
-    return None if value == NULL else value

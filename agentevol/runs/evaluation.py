@@ -5,7 +5,8 @@ The other seats of an episode are played by the model itself, by the environment
 
 import asyncio
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -13,7 +14,8 @@ from typing import Any
 
 from rich.console import Console
 
-from agentevol.config.run import load, section_of
+from agentevol.config.reading import section_of
+from agentevol.config.run import load
 from agentevol.config.sections import EnvironmentConfig
 from agentevol.core.action_formats.registry import ACTION_FORMATS, action_format
 from agentevol.core.protocols import Policy
@@ -107,6 +109,22 @@ class Trial:
         return record_of(trajectory, agent, setting)
 
 
+def _nothing(_records: Sequence[EvaluationRecord], _played: Sequence[Trajectory]) -> None:
+    """Keep nothing."""
+
+
+@dataclass(frozen=True)
+class Journal:
+    """Continuation of an evaluation that may be interrupted."""
+
+    run: str = "eval"
+    """Beginning of the ids of its episodes."""
+    done: Collection[str] = ()
+    """Ids of the episodes that are there already, and are not played again."""
+    keep: Callable[[Sequence[EvaluationRecord], Sequence[Trajectory]], None] = _nothing
+    """Called with the records and trajectories of all seats of an episode, when it ends."""
+
+
 def evaluate(
     model: str | Policy = STARTER,
     env: str = "alfworld",
@@ -179,6 +197,7 @@ def trial(
     repeats: int = 1,
     seating: Seating | None = None,
     records: Path | None = None,
+    journal: Journal | None = None,
 ) -> Trial:
     """Play `episodes` tasks, evenly over a split (None: all), with `model`, each `repeats` times with other
     seeds; the trajectories in the order of tasks.
@@ -186,10 +205,11 @@ def trial(
     `started` is called with the number of episodes and returns a function that is called with each batch.
     `engine` are overrides as a run has them: `engine.KEY=VALUE`, and `environment.options.KEY=VALUE` beyond
     those of `environment`; weights are shown the environment as runs show it by default. `seating` says who
-    plays the other seats. `records`, a new file, gets a record of each trajectory as soon as it ends. Raises
-    `ConfigError` for an unknown model, split or difficulty, and for settings without an effect.
+    plays the other seats. `records`, a new file, gets a record of each trajectory as soon as it ends;
+    `journal` continues an evaluation, of which only the missing episodes are played. Raises `ConfigError`
+    for an unknown model, split or difficulty, and for settings without an effect.
     """
-    seating = seating or Seating()
+    seating, journal = seating or Seating(), journal or Journal()
     if records is not None and records.exists():
         raise FileExistsError(17, "the file exists", str(records))
     options, engine = section_of(engine, "environment.options")
@@ -210,12 +230,14 @@ def trial(
         there = len(list_seats(url, environment.name)) or 1
         seats = seated(seating, players[0].policy.name, environment, there)
         tasks = list_tasks(url, environment.name, split, difficulty, spread(episodes))
-        asked = list(requests(environment, tasks, seats, seed=seed, repeats=repeats))
+        asked = list(requests(environment, tasks, seats, seed=seed, repeats=repeats, run=journal.run))
         shown = {} if environment.url else options
         partner = players[1] if len(players) > 1 else None
         planned = Trial([], len(asked), seats, players[0], partner, shown, environment.max_turns)
         write = stack.enter_context(_written(records))
-        found = asyncio.run(_all(planned, url, asked, write, started(len(asked))))
+        wanted = [request for request in asked if request.id not in journal.done]
+        report = started(len(wanted))
+        found = asyncio.run(_all(planned, url, wanted, _kept(planned, write, journal, report)))
         known = causes(log)
     order = {request.id: number for number, request in enumerate(asked)}
     played = sorted(found, key=lambda t: (order[t.episode], t.seat))
@@ -251,14 +273,32 @@ def _written(path: Path | None) -> Iterator[Callable[[EvaluationRecord], None]]:
         yield lambda record: append_to(file, record)
 
 
+def _kept(
+    planned: Trial, write: Callable[[EvaluationRecord], None], journal: Journal, report: Report
+) -> Callable[[Trajectory], None]:
+    """Function that records and reports a trajectory, and an episode when all of its seats are there."""
+    seats: dict[str, list[tuple[EvaluationRecord, Trajectory]]] = defaultdict(list)
+
+    def ended(trajectory: Trajectory) -> None:
+        record = planned.record(trajectory)
+        write(record)
+        found = seats[trajectory.episode]
+        found.append((record, trajectory))
+        if len(found) == planned.seats.count:
+            del seats[trajectory.episode]
+            journal.keep([one for one, _ in found], [played for _, played in found])
+        report([trajectory])
+
+    return ended
+
+
 async def _all(
     planned: Trial,
     url: str,
     requests: Sequence[EpisodeRequest],
-    write: Callable[[EvaluationRecord], None],
-    report: Report,
+    ended: Callable[[Trajectory], None],
 ) -> list[Trajectory]:
-    """Play all requests; a trajectory is recorded and reported when its episode ends."""
+    """Play all requests; `ended` is called with each trajectory when its episode ends."""
     found: list[Trajectory] = []
     own, partner = planned.policy, planned.partner
     try:
@@ -273,8 +313,7 @@ async def _all(
                 partner_format=partner and partner.form,
             ):
                 found.append(trajectory)
-                write(planned.record(trajectory))
-                report([trajectory])
+                ended(trajectory)
     finally:
         for one in (own, partner):
             if one is not None and isinstance(one.policy, OpenAIPolicy):

@@ -95,15 +95,21 @@ def _policy_seats(
 
 
 def requests(
-    environment: EnvironmentConfig, tasks: Sequence[EnvTask], seats: Seats, *, seed: int, repeats: int
+    environment: EnvironmentConfig,
+    tasks: Sequence[EnvTask],
+    seats: Seats,
+    *,
+    seed: int,
+    repeats: int,
+    run: str = "eval",
 ) -> Iterator[EpisodeRequest]:
     """Requests in the order of tasks; `repeats` episodes of a task have other seeds, those of the policy's
-    seats have the same one.
+    seats have the same one. `run` begins their ids, and does not change the seeds.
     """
     for number, task in enumerate(tasks):
         for repeat in range(repeats):
             for seat in seats.policy or (None,):
-                yield _request(environment, task, (number, repeat, seat), seats.count, seed)
+                yield _request(environment, task, (number, repeat, seat), seats.count, seed, run)
 
 
 def _request(
@@ -112,12 +118,14 @@ def _request(
     place: tuple[int, int, int | None],
     count: int,
     seed: int,
+    run: str,
 ) -> EpisodeRequest:
     number, repeat, seat = place
-    world = f"eval/{number}/{task.task_id}" + (f"/{repeat}" if repeat else "")
+    world = f"{number}/{task.task_id}" + (f"/{repeat}" if repeat else "")
+    identity = f"{run}/{world}"
     return EpisodeRequest(
-        id=world if seat is None else f"{world}/policy-{seat}",
-        run="eval",
+        id=identity if seat is None else f"{identity}/policy-{seat}",
+        run=run,
         iteration=0,
         purpose="evaluate",
         env=environment.name,
@@ -126,7 +134,7 @@ def _request(
         kind=task.kind,
         difficulty=task.difficulty,
         instruction=task.instruction,
-        seed=zlib.crc32(f"{seed}/{world}".encode()) >> 1,
+        seed=zlib.crc32(f"{seed}/eval/{world}".encode()) >> 1,
         attempt=repeat,
         max_turns=environment.max_turns,
         seats=count,

@@ -81,6 +81,42 @@ def compare_records(
         _print_pairs(name, file, one, by)
 
 
+def compare_pairwise(
+    files: Sequence[Path], by: str | None, force: bool, json: bool, reports: Sequence[Path] | None
+) -> None:
+    """Print the comparison of every two files of records. Raises `ConfigError` where their tasks, seeds or
+    settings are unequal.
+    """
+    from agentevol.core.errors import ConfigError
+    from agentevol.loop.report.evaluations.model_comparison import (
+        check_settings,
+        comparison_tables,
+        headline,
+        model_comparison,
+        pairwise_document,
+    )
+    from agentevol.loop.report.evaluations.records import read_records
+
+    names = [str(file) for file in files]
+    if by is not None or force:
+        raise ConfigError(f"{'--by' if by is not None else '--force'} has no effect with --pairwise")
+    if len(files) < 2 or len(set(names)) < len(names):
+        raise ConfigError("--pairwise compares at least two files of records, each named once")
+    if not all(file.is_file() for file in files):
+        raise ConfigError("--pairwise compares files of `agentevol eval --records` alone")
+    models = {name: read_records(file) for name, file in zip(names, files, strict=True)}
+    check_settings(models)
+    found = model_comparison({"": models})
+    values = {"format": "agentevol.model-comparison/1", **found.model_dump(mode="json")}
+    write_reports(reports, pairwise_document(found), values)
+    if json:
+        print_json(values)
+        return
+    for table in comparison_tables(found):
+        print_table(table.header, table.rows, title=table.title)
+    print(headline(found))
+
+
 def _print_figures(records: "Sequence[EvaluationRecord]", json: bool, reports: Sequence[Path] | None) -> None:
     from agentevol.loop.report.evaluations.evaluation_report import document_of, report_of
 
@@ -99,6 +135,9 @@ def _print_pairs(first: str, name: str, found: "RecordComparison", by: str | Non
     from agentevol.loop.report.evaluations.tables import paired_rows
 
     print_table(*paired_rows(found.scores), title=f"{name} minus {first}, paired by task and seat")
+    header, rows = paired_rows(found.losses)
+    if rows:
+        print_table(("lost", *header[1:]), rows, title="shares of lost episodes by class")
     for measure in ("success", "reward") if by is not None else ():
         groups = {group: one[measure] for group, one in found.by.get(by or "", {}).items()}
         header, rows = paired_rows(groups)

@@ -4,5 +4,6 @@ labels, and flagged episodes are left out.
 Names for other packages: `checks.check_records`, `comparisons.majorities`, `corrections.CorrectedTurn`,
 `corrections.corrected_turn`, `corrections.unsampled`, `opinions.TRAIN`, `opinions.action_format_of`,
 `opinions.feedback_on`, `opinions.opinions_of`, `opinions.trained_split`, `rules.why_no_correction`,
-`rules.why_no_episode`, `rules.why_no_pair`, `scores.rated_labels`, `usable.Usable`, `usable.usable`.
+`rules.why_no_episode`, `rules.why_no_pair`, `scores.rated`, `scores.rated_labels`, `usable.Usable`,
+`usable.usable`.
 """

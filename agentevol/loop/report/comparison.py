@@ -4,7 +4,6 @@ runs'.
 All differences are paired: both policies played the same held-out tasks.
 """
 
-import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,6 +14,7 @@ import polars as pl
 from agentevol.core.errors import ConfigError
 from agentevol.core.summaries import IterationSummary, RunSummary, best
 from agentevol.data.stored_episodes import open_table, table_of
+from agentevol.loop.report.hypothesis_tests import sign_test
 from agentevol.loop.report.intervals import bootstrap_mean, mean_interval
 from agentevol.loop.report.strengths import Strength, ranked
 from agentgym_store.store import Store, Where
@@ -57,10 +57,8 @@ class Difference:
 
     @property
     def p(self) -> float:
-        """Two-sided exact sign test (McNemar 1947, exact form) of equal success."""
-        changed = self.won + self.lost
-        tail = sum(math.comb(changed, k) for k in range(min(self.won, self.lost) + 1)) / 2**changed
-        return min(1.0, 2 * tail)
+        """Two-sided exact sign test of equal success."""
+        return sign_test(self.won, self.lost)
 
 
 @dataclass(frozen=True)

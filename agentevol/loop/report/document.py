@@ -35,6 +35,8 @@ class Table:
     note: str
     header: Sequence[str]
     rows: Rows
+    text_columns: int = 1
+    """Number of first columns with texts, which are aligned to the left; the others have numbers."""
 
 
 @dataclass(frozen=True)
@@ -130,14 +132,14 @@ def _blocks(document: Document) -> Iterator[str]:
         yield f"## {escaped(table.title)}"
         if table.note:
             yield escaped(table.note)
-        yield _table(table.header, table.rows)
+        yield _table(table.header, table.rows, table.text_columns)
     if document.configuration:
         yield "## Configuration"
         yield _table(("setting", "value"), document.configuration)
 
 
-def _table(header: Sequence[str], rows: Rows) -> str:
-    lines = [header, [":--", *("--:" for _ in header[1:])], *rows]
+def _table(header: Sequence[str], rows: Rows, text_columns: int = 1) -> str:
+    lines = [header, [":--" if place < text_columns else "--:" for place in range(len(header))], *rows]
     cells = ([str(one) if number == 1 else escaped(one) for one in line] for number, line in enumerate(lines))
     return "\n".join(f"| {' | '.join(line)} |" for line in cells)
 

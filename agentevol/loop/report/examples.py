@@ -1,14 +1,19 @@
-"""Three example episodes that show the effect of a run."""
+"""Example episodes of reports: three that show the effect of a run, and their view."""
 
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import fmean
+from typing import Any
 
 import polars as pl
 
 from agentevol.core.summaries import RunSummary
 from agentevol.data.stored_episodes import table_of
-from agentgym_store.records import Trajectory
+from agentgym_store.records import Trajectory, Turn
 from agentgym_store.store import Store, Where
+
+TURN_LIMIT = 200
+"""Maximum turns shown of one episode."""
 
 
 @dataclass(frozen=True)
@@ -55,3 +60,39 @@ def choose(evaluated: pl.DataFrame) -> dict[str, str]:
         chosen |= dict.fromkeys(before["id"].head(1), f"the same task at iteration {first}")
     chosen |= dict.fromkeys(lost["id"].head(3 - len(chosen)), f"lost at iteration {last}")
     return chosen
+
+
+def shown(example: Example) -> dict[str, Any]:
+    """An episode as the page of a report shows it."""
+    episode = example.episode
+    return {
+        "reason": example.reason,
+        "title": f"{episode.kind or 'task'}: {episode.instruction}",
+        "facts": _facts(episode),
+        "initial": episode.initial_observation,
+        "turns": [_turn(turn) for turn in episode.turns[:TURN_LIMIT]],
+        "hidden": max(0, len(episode.turns) - TURN_LIMIT),
+        "ending": _ending_text(episode),
+    }
+
+
+def _facts(episode: Trajectory) -> str:
+    return f"episode {episode.id}, task {episode.task_id}, seed {episode.seed}, policy {episode.policy}"
+
+
+def _turn(turn: Turn) -> dict[str, Any]:
+    """A turn for the page; `said` is empty where it equals the action."""
+    sample = turn.sample
+    facts = f"reward {turn.reward:g}" if turn.reward else ""
+    if sample is not None and sample.token_ids:
+        tokens = f"{len(sample.token_ids)} tokens, mean log-probability {fmean(sample.logprobs):.2f}"
+        facts = f"{tokens}, {facts}" if facts else tokens
+    said = sample.text if sample is not None and sample.text.strip() != turn.action.strip() else ""
+    return {"said": said, "action": turn.action, "facts": facts, "observation": turn.observation}
+
+
+def _ending_text(episode: Trajectory) -> str:
+    details = episode.ending.model_dump(exclude={"kind"})
+    reason = "".join(f", {value}" for value in details.values() if value)
+    total = episode.total_reward
+    return f"{episode.ending.kind}{reason}; return {'none' if total is None else f'{total:g}'}"

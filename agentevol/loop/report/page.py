@@ -3,14 +3,13 @@
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from statistics import fmean
 from typing import Any
 
 from agentevol.config.settings import flattened
 from agentevol.core.summaries import IterationSummary, RunSummary, best
 from agentevol.loop.report.comparison import checkpoint_strengths
 from agentevol.loop.report.document import Document, Table, as_html
-from agentevol.loop.report.examples import Example, run_examples
+from agentevol.loop.report.examples import Example, run_examples, shown
 from agentevol.loop.report.plots import success_plot, success_png
 from agentevol.loop.report.rates import (
     headline,
@@ -26,10 +25,6 @@ from agentevol.loop.report.stage_matrix import matrix_table
 from agentevol.loop.report.strengths import Strength
 from agentevol.loop.report.thinking_modes import thinking_table
 from agentgym_store.files import whole_file
-from agentgym_store.records import Trajectory, Turn
-
-TURN_LIMIT = 200
-"""Maximum turns shown of one episode."""
 
 Rows = list[list[str]]
 
@@ -86,7 +81,7 @@ def run_document(
         headline(summary),
         [*_tables(summary), _strengths(strengths)],
         picture=picture,
-        examples=[_example(example) for example in examples],
+        examples=[shown(example) for example in examples],
         configuration=[[key, value] for key, value in flattened(summary.config)],
     )
 
@@ -305,38 +300,3 @@ def _split(summary: RunSummary) -> str:
 def _plot_title(summary: RunSummary) -> str:
     split = _split(summary)
     return f"{summary.environment}: success on the held-out split" + (f" “{split}”" if split else "")
-
-
-def _example(example: Example) -> dict[str, Any]:
-    episode = example.episode
-    return {
-        "reason": example.reason,
-        "title": f"{episode.kind or 'task'}: {episode.instruction}",
-        "facts": _facts(episode),
-        "initial": episode.initial_observation,
-        "turns": [_turn(turn) for turn in episode.turns[:TURN_LIMIT]],
-        "hidden": max(0, len(episode.turns) - TURN_LIMIT),
-        "ending": _ending_text(episode),
-    }
-
-
-def _facts(episode: Trajectory) -> str:
-    return f"episode {episode.id}, task {episode.task_id}, seed {episode.seed}, policy {episode.policy}"
-
-
-def _turn(turn: Turn) -> dict[str, Any]:
-    """A turn for the page; `said` is empty where it equals the action."""
-    sample = turn.sample
-    facts = f"reward {turn.reward:g}" if turn.reward else ""
-    if sample is not None and sample.token_ids:
-        tokens = f"{len(sample.token_ids)} tokens, mean log-probability {fmean(sample.logprobs):.2f}"
-        facts = f"{tokens}, {facts}" if facts else tokens
-    said = sample.text if sample is not None and sample.text.strip() != turn.action.strip() else ""
-    return {"said": said, "action": turn.action, "facts": facts, "observation": turn.observation}
-
-
-def _ending_text(episode: Trajectory) -> str:
-    details = episode.ending.model_dump(exclude={"kind"})
-    reason = "".join(f", {value}" for value in details.values() if value)
-    total = episode.total_reward
-    return f"{episode.ending.kind}{reason}; return {'none' if total is None else f'{total:g}'}"

@@ -4,5 +4,5 @@ Names for other packages: `cache.CacheKeys`, `cache.SequenceCache`, `checkpoints
 `context.RunContext`, `episodes.Episodes`, `progress.Progress`, `progress.evaluation_table`,
 `progress.progress_on`, `progress_file.NAME`, `progress_file.RunProgress`, `progress_file.is_alive`,
 `progress_file.read_progress`, `reward_figures.note_reward_figures`, `reward_figures.reward_figures`,
-`run_folder.RunFolder`, `run_folder.read_summary`.
+`run_folder.RunFolder`, `run_folder.lock_folder`, `run_folder.read_summary`.
 """

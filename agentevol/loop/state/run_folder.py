@@ -81,7 +81,7 @@ class RunFolder:
         if config.checkpoints is not None:
             CheckpointStore(config.checkpoints, path.absolute()).check_free()
         path.mkdir(parents=True, exist_ok=True)
-        lock = _lock(path)
+        lock = lock_folder(path)
         write_atomically(path / "config.toml", config.to_toml())
         folder = cls(path, config, lock)
         folder.checkpoints.repeat(base, folder.checkpoints.base())
@@ -91,7 +91,7 @@ class RunFolder:
     def resume(cls, path: Path) -> "RunFolder":
         """Continue a run. Raises `ConfigError` where there is none, or where another process holds it."""
         config, notes = _config(path)
-        return cls(path, config, _lock(path), notes)
+        return cls(path, config, lock_folder(path), notes)
 
     def close(self) -> None:
         """Release the lock on the folder, so that the run can be resumed; safe to repeat."""
@@ -140,7 +140,8 @@ def _config(path: Path) -> tuple[RunConfig, list[str]]:
     return load_earlier(path / "config.toml")
 
 
-def _lock(path: Path) -> IO[str]:
+def lock_folder(path: Path) -> IO[str]:
+    """Lock of a folder, held until it is closed. Raises `ConfigError` where another process holds it."""
     stream = (path / ".lock").open("w")
     try:
         fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)

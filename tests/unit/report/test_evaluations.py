@@ -65,7 +65,7 @@ def test_a_record_has_what_the_last_step_told_and_what_the_agent_spent() -> None
         action_format="plain", temperature=0.7, env="guess", env_version="1", data_version="1",
         options={"view": "plain"}, max_turns=None, split="train", task="t", attempt=0, kind="",
         difficulty="", seed=0, seat=1, ending="terminated", detail="", reward=0.5, turns=2, tokens=4,
-            invalid_actions=0,
+            invalid_actions=0, invalid_in_a_row=0, state_visits=1,
         levels={}, dimensions={"goal": 5.0, "charm": None}, overall=None, scenario="s", source="books",
         relationship="0", end_reasons=["left", "too_long"], view="plain", judge={"model": "j"},
         protocol="ampo", info={"seat": 1, "facts": {"deal": False}},

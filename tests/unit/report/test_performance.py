@@ -88,13 +88,16 @@ def test_repeats_of_a_task_widen_no_certainty() -> None:
     assert many.success.low < wilson(15, 20)[0]  # which takes 20 episodes for independent
 
 
+def counted(records: list[EvaluationRecord]) -> tuple[float | None, int, int]:
+    """Success, episodes and failures of a group."""
+    found = performance(records)
+    return found.success.mean, found.episodes, found.failed
+
+
 def test_there_is_a_breakdown_by_task_type_difficulty_and_both() -> None:
     found = breakdowns(RECORDS)
     assert list(found) == ["kind", "difficulty", "kind and difficulty"]
-    shown = {
-        name: {group: (one.success.mean, one.episodes, one.failed) for group, one in groups.items()}
-        for name, groups in found.items()
-    }
+    shown = {name: {group: counted(one) for group, one in groups.items()} for name, groups in found.items()}
     assert shown == {
         "kind": {"heat": (0.5, 2, 0), "look": (0.5, 2, 1)},
         "difficulty": {"easy": (0.5, 2, 0), "hard": (0.5, 2, 1)},
@@ -106,7 +109,10 @@ def test_there_is_a_breakdown_by_task_type_difficulty_and_both() -> None:
         },
     }
     seats = breakdowns([played("a", 1.0, seat=0), played("a", 0.0, seat=1)])
-    assert {group: one.success.mean for group, one in seats["seat"].items()} == {"seat 0": 1.0, "seat 1": 0.0}
+    assert {group: counted(one) for group, one in seats["seat"].items()} == {
+        "seat 0": (1.0, 1, 0),
+        "seat 1": (0.0, 1, 0),
+    }
     assert breakdowns([played("a", 1.0)]) == {}
 
 
@@ -131,10 +137,32 @@ def test_the_report_says_what_was_found() -> None:
         "# m – on debate/test\n\nSuccess is 50.0 % (95 % interval 15.0 – 85.0 %) in 4 episodes"
     )
     assert "| heat, easy | 1 | 1 | 100.0 % | 20.7 – 100.0 % | 1.000 | 2.0 | 10.0 | 0.0 % | 0 |" in page
+    # returns 1 and 0: 0.5 -+ 12.706205 * sqrt(1/2) / sqrt(2)
+    assert "| heat | 2 | 2 | 50.0 % | 9.5 – 90.5 % | 0.500 (-5.853 to 6.853) |" in page
     assert "| invalid actions | 25.0 % |" in page
     assert "| failed(judge) | 1 | 20.0 % | d | no reply |" in page
     assert "Repeated episodes" not in page
     assert json.loads(found.model_dump_json())["by"]["kind"]["look"]["failed"] == 1
+
+
+def test_costs_have_means_and_rates_of_violation() -> None:
+    told = [
+        played("a", 1.0, costs={"harm": 2.0}),
+        played("b", 0.0, costs={"harm": 0.0}),
+        played("c", 0.0),  # names none: 0
+        played("d", 0.0, costs={"harm": None}),  # not judged: in no mean
+        played("e", None, costs={"harm": 9.0}),  # failed
+    ]
+    found = performance(told).costs
+    assert list(found) == ["harm"]
+    assert found["harm"].mean == clustered_mean([2.0, 0.0, 0.0], "abc")
+    rate = found["harm"].violations
+    assert (rate.mean, rate.n, (rate.low, rate.high)) == (pytest.approx(1 / 3), 3, wilson(1, 3))
+    page = as_markdown(document_of(report_of([one.model_copy(update={"kind": "heat"}) for one in told])))
+    assert "| cost harm | 0.667 | -2.202 to 3.535 | 3 | 3 |" in page
+    assert "| harm \\> 0 | 33.3 % | 6.1 – 79.2 % | 3 | 3 |" in page
+    assert "| failed | cost harm | harm \\> 0 |" in page
+    assert performance(RECORDS).costs == {}
 
 
 def test_an_evaluation_without_a_return_has_no_means() -> None:
@@ -152,7 +180,32 @@ def test_repeated_episodes_have_a_table() -> None:
     ]
     page = as_markdown(document_of(report_of(repeated)))
     assert "| 2 | 50.0 % | 9.5 – 90.5 % | 100.0 % | 34.2 – 100.0 % | 2 |" in page
+    assert report_of(repeated).pass_rates_by == {}
     assert success_intervals(report_of(repeated))["all"] != "30.1 – 95.4 %"  # Wilson's of 3 of 4
+
+
+def test_repeated_episodes_have_a_table_by_group() -> None:
+    repeated = [
+        played(task, reward, id=f"{task}/{attempt}", attempt=attempt, kind=kind)
+        for task, kind, rewards in (
+            ("a", "heat", (1.0, 0.0)),
+            ("b", "look", (1.0, 1.0)),
+            ("c", "look", (0.0, 0.0)),
+            ("d", "cool", (1.0,)),  # once: it has no rates
+        )
+        for attempt, reward in enumerate(rewards)
+    ]
+    found = report_of(repeated)
+    rates = {
+        group: {name: rate.mean for name, rate in by.items()}
+        for group, by in found.pass_rates_by["kind"].items()
+    }
+    assert rates == {
+        "heat": {"pass^1": 0.5, "pass^2": 0.0, "pass@1": 0.5, "pass@2": 1.0},
+        "look": {"pass^1": 0.5, "pass^2": 0.5, "pass@1": 0.5, "pass@2": 0.5},
+    }
+    page = as_markdown(document_of(found))
+    assert "| look | 2 | 50.0 % | 9.5 – 90.5 % | 50.0 % | 9.5 – 90.5 % | 2 |" in page
 
 
 # success: a 0 -> 1, b 1 -> 1 (repeats 1, 1), c 1 -> 0.5 (repeats 0, 1); mean change (1 + 0 - 0.5) / 3 = 1/6

@@ -5,8 +5,10 @@ from typing import Any, Literal
 
 from agentevol.core.summaries import MeanScore
 from agentevol.loop.report.document import Document, Table
+from agentevol.loop.report.evaluations.losses import Loss, LossClass, losses
 from agentevol.loop.report.evaluations.pass_rates import outcomes_of, pass_rates
 from agentevol.loop.report.evaluations.performance import (
+    CostFigures,
     Performance,
     Reason,
     breakdowns,
@@ -35,8 +37,12 @@ class EvaluationReport(Record):
     """Breakdown (`kind`, `difficulty`, `kind and difficulty`, `seat`) -> group -> performance."""
     pass_rates: dict[str, MeanScore]
     """`pass^k` and `pass@k` by name; empty if no task was repeated."""
+    pass_rates_by: dict[str, dict[str, dict[str, MeanScore]]]
+    """Breakdown -> group -> the same; groups without a repeated task are left out."""
+    losses: dict[LossClass, Loss]
+    """Lost episodes by class."""
     reasons: list[Reason]
-    """Reasons for which episodes were not won."""
+    """Endings of the episodes that were not won."""
     figures: EvaluationFigures
 
 
@@ -45,11 +51,14 @@ def report_of(records: Sequence[EvaluationRecord], by: Iterable[Group] = ()) -> 
     wanted.
     """
     own = [one for one in records if one.role == "policy"]
+    groups = breakdowns(records)
     return EvaluationReport(
         settings={name: _distinct(getattr(one, name) for one in own) for name in SHARED},
         performance=performance(records),
-        by=breakdowns(records),
+        by={name: {one: performance(found) for one, found in by.items()} for name, by in groups.items()},
         pass_rates=pass_rates(outcomes_of(records)),
+        pass_rates_by={name: found for name, by in groups.items() if (found := _repeated(by))},
+        losses=losses(records),
         reasons=reasons(records),
         figures=figures_of(records, by),
     )
@@ -109,21 +118,23 @@ def _tables(report: EvaluationReport, partner: str) -> Iterator[Table]:
     )
     yield Table("All episodes", note, _MEASURED, list(_measures(report.performance)))
     for name, groups in report.by.items():
-        title = "task type" if name == "kind" else name.replace("kind", "task type")
-        rows = [[group, *_row(found)] for group, found in groups.items()]
-        yield Table(f"By {title}", "", [title, *_COLUMNS], rows)
-    note = (
-        "pass^k: the probability that k episodes of a task all succeed (arXiv:2406.12045). pass@k: that at"
-        " least one of k succeeds (arXiv:2107.03374). Tasks with fewer than k episodes are in no mean."
-    )
-    yield Table("Repeated episodes", note, ["k", *_PASSED], list(_passes(report.pass_rates)))
+        yield Table(f"By {_told_breakdown(name)}", "", *performance_rows(_told_breakdown(name), groups))
+    yield Table("Repeated episodes", PASS_NOTE, ["k", *_PASSED], list(_passes(report.pass_rates)))
+    for name, groups in report.pass_rates_by.items():
+        title = _told_breakdown(name)
+        rows = [[group, *row] for group, rates in groups.items() for row in _passes(rates)]
+        yield Table(f"Repeated episodes by {title}", "", [title, "k", *_PASSED], rows)
+    yield Table("Why episodes were lost", LOSS_NOTE, *loss_rows(report.losses))
     note = "Share of all episodes. Failed episodes have no return, and are in no mean."
     rows = [
         [one.reason, f"{one.episodes:,}", share_text(one.share), one.example, one.detail]
         for one in report.reasons
     ]
     yield Table(
-        "Why episodes were not won", note, ["ending", "episodes", "share", "first task", "detail"], rows
+        "How episodes ended that were not won",
+        note,
+        ["ending", "episodes", "share", "first task", "detail"],
+        rows,
     )
     yield from _scores(report.figures, partner)
 
@@ -138,24 +149,63 @@ def _scores(figures: EvaluationFigures, partner: str) -> Iterator[Table]:
         yield Table(f"Scores by {group}", "", *group_rows(group, values))
 
 
+PASS_NOTE = (
+    "pass^k: the probability that k episodes of a task all succeed (arXiv:2406.12045). pass@k: that at"
+    " least one of k succeeds (arXiv:2107.03374). Tasks with fewer than k episodes are in no mean."
+)
+LOSS_NOTE = (
+    "Of several causes that hold, the first in this order: the context was full; 3 invalid actions in a"
+    " row; 3 turns in the same state; the environment ended the episode as a loss; an agent left; a limit,"
+    " after some reward or without any. Shares are of all episodes with a return."
+)
+
+
+def _told_breakdown(name: str) -> str:
+    """Name of a breakdown in tables."""
+    return "task type" if name == "kind" else name.replace("kind", "task type")
+
+
+def performance_rows(title: str, groups: Mapping[str, Performance]) -> tuple[list[str], list[list[str]]]:
+    """Header and rows: counts, then each measure with its interval, and costs that any group has."""
+    costs = sorted({name for found in groups.values() for name in found.costs})
+    header = [title, *_COLUMNS, *(column for name in costs for column in (f"cost {name}", f"{name} > 0"))]
+    return header, [[group, *_row(found, costs)] for group, found in groups.items()]
+
+
+def loss_rows(found: Mapping[LossClass, Loss]) -> tuple[list[str], list[list[str]]]:
+    """Header and rows: a class of lost episodes each."""
+    rows = [
+        [name, f"{one.episodes:,}", share_text(one.share.mean), percent_interval(one.share), one.examples[0]]
+        for name, one in found.items()
+    ]
+    return ["class", "episodes", "share", "95 % interval", "first episode"], rows
+
+
+def pass_rows(rates: Mapping[str, MeanScore]) -> tuple[list[str], list[list[str]]]:
+    """Header and rows: a number k each."""
+    return ["k", *_PASSED], list(_passes(rates))
+
+
 _MEASURED = ("measure", "mean", "95 % interval", "episodes", "clusters")
 
 
 def _measures(found: Performance) -> Iterator[list[str]]:
-    yield [
-        "success",
-        share_text(found.success.mean),
-        percent_interval(found.success),
-        *_counts(found.success),
-    ]
-    for name, score, pattern in (
-        ("reward", found.reward, ".3f"),
-        ("turns", found.turns, ".1f"),
-        ("tokens", found.tokens, ".1f"),
-    ):
-        yield [name, mean_text(score.mean, pattern), _interval(score, pattern), *_counts(score)]
-    invalid = found.invalid_actions
-    yield ["invalid actions", share_text(invalid.mean), percent_interval(invalid), *_counts(invalid)]
+    yield _share("success", found.success)
+    yield _mean("reward", found.reward, ".3f")
+    yield _mean("turns", found.turns, ".1f")
+    yield _mean("tokens", found.tokens, ".1f")
+    yield _share("invalid actions", found.invalid_actions)
+    for name, cost in found.costs.items():
+        yield _mean(f"cost {name}", cost.mean, ".3f")
+        yield _share(f"{name} > 0", cost.violations)
+
+
+def _share(name: str, score: MeanScore) -> list[str]:
+    return [name, share_text(score.mean), percent_interval(score), *_counts(score)]
+
+
+def _mean(name: str, score: MeanScore, pattern: str) -> list[str]:
+    return [name, mean_text(score.mean, pattern), _interval(score, pattern), *_counts(score)]
 
 
 _COLUMNS = (
@@ -171,18 +221,35 @@ _COLUMNS = (
 )
 
 
-def _row(found: Performance) -> list[str]:
+def _row(found: Performance, costs: Sequence[str]) -> list[str]:
+    known = [found.costs.get(name, CostFigures(mean=MeanScore(), violations=MeanScore())) for name in costs]
     return [
         f"{found.tasks:,}",
         f"{found.episodes:,}",
         share_text(found.success.mean),
         percent_interval(found.success),
-        mean_text(found.reward.mean, ".3f"),
-        mean_text(found.turns.mean, ".1f"),
-        mean_text(found.tokens.mean, ".1f"),
-        share_text(found.invalid_actions.mean),
+        _with_interval(found.reward, ".3f"),
+        _with_interval(found.turns, ".1f"),
+        _with_interval(found.tokens, ".1f"),
+        _share_with_interval(found.invalid_actions),
         f"{found.failed:,}",
+        *(
+            cell
+            for one in known
+            for cell in (_with_interval(one.mean, ".3f"), _share_with_interval(one.violations))
+        ),
     ]
+
+
+def _with_interval(score: MeanScore, pattern: str) -> str:
+    """`0.512 (0.401 to 0.623)`, or the mean alone where there is no interval."""
+    told = mean_text(score.mean, pattern)
+    return told if score.low is None else f"{told} ({_interval(score, pattern)})"
+
+
+def _share_with_interval(score: MeanScore) -> str:
+    told = share_text(score.mean)
+    return told if score.low is None else f"{told} ({percent_interval(score)})"
 
 
 _PASSED = ("pass^k", "95 % interval", "pass@k", "95 % interval", "tasks")
@@ -193,6 +260,11 @@ def _passes(rates: Mapping[str, MeanScore]) -> Iterator[list[str]]:
         hat, at = rates[f"pass^{k}"], rates[f"pass@{k}"]
         shown = [cell for one in (hat, at) for cell in (share_text(one.mean), percent_interval(one))]
         yield [f"{k}", *shown, f"{hat.n:,}"]
+
+
+def _repeated(groups: Mapping[str, Sequence[EvaluationRecord]]) -> dict[str, dict[str, MeanScore]]:
+    found = {name: pass_rates(outcomes_of(records)) for name, records in groups.items()}
+    return {name: rates for name, rates in found.items() if rates}
 
 
 def _counts(score: MeanScore) -> tuple[str, str]:

@@ -9,8 +9,10 @@ from typing import cast
 
 from agentevol.core.errors import ConfigError
 from agentevol.core.summaries import MeanScore
+from agentevol.loop.report.evaluations.losses import LOSS_CLASSES, LossClass, loss_class
 from agentevol.loop.report.evaluations.performance import INVALID, MEASURES
 from agentevol.loop.report.evaluations.records import EvaluationRecord
+from agentevol.loop.report.hypothesis_tests import sign_flip_test
 from agentevol.rollout.dimensions.clusters import clustered_mean, linearised
 from agentevol.rollout.dimensions.scores import OVERALL
 from agentgym_envs.core import Record
@@ -34,6 +36,13 @@ class PairedScore(Record):
     second: float
     difference: MeanScore
     """The second minus the first; `n` are pairs, whose interval is clustered by scenario."""
+
+
+class PairedTest(PairedScore):
+    """A paired score with a test of no difference."""
+
+    p: float
+    """Two-sided p-value (`sign_flip_test` of the sums of the clusters' differences)."""
 
 
 def differing(
@@ -89,6 +98,47 @@ def paired_performance(
             found[name] = _pair([left[u] for u in both], [right[u] for u in both], _clusters(ones, both))
     invalid = _invalid(ones, others, shared)
     return found if invalid is None else {**found, INVALID: invalid}
+
+
+def paired_test(
+    first: Sequence[EvaluationRecord], second: Sequence[EvaluationRecord], measure: str
+) -> PairedTest | None:
+    """One of `MEASURES` of the second evaluation against the first, paired as in `paired`; None where it is
+    known of no task in both.
+    """
+    ones, others = _scored(first), _scored(second)
+    shared = [unit for unit in ones if unit in others]
+    left, right = (_means(side, shared, MEASURES[measure]) for side in (ones, others))
+    both = [unit for unit in shared if unit in left and unit in right]
+    if not both:
+        return None
+    sums: dict[str, float] = defaultdict(float)
+    clusters = _clusters(ones, both)
+    for unit, cluster in zip(both, clusters, strict=True):
+        sums[cluster] += right[unit] - left[unit]
+    found = _pair([left[unit] for unit in both], [right[unit] for unit in both], clusters)
+    return PairedTest(**dict(found), p=sign_flip_test(list(sums.values())))
+
+
+def paired_losses(
+    first: Sequence[EvaluationRecord], second: Sequence[EvaluationRecord]
+) -> dict[LossClass, PairedScore]:
+    """Shares of lost episodes by class of the second evaluation against the first, paired as in `paired`;
+    classes that neither has are left out.
+    """
+    ones, others = _scored(first), _scored(second)
+    shared = [unit for unit in ones if unit in others]
+    found: dict[LossClass, PairedScore] = {}
+    for name in LOSS_CLASSES:
+        left, right = (_means(side, shared, _is_of(name)) for side in (ones, others))
+        if any(left.values()) or any(right.values()):
+            clusters = _clusters(ones, shared)
+            found[name] = _pair([left[u] for u in shared], [right[u] for u in shared], clusters)
+    return found
+
+
+def _is_of(name: LossClass) -> Callable[[EvaluationRecord], float]:
+    return lambda one: float(loss_class(one) == name)
 
 
 def by_group(

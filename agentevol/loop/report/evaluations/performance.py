@@ -1,5 +1,5 @@
-"""Performance of a policy on groups of tasks: success, return, turns, tokens and invalid actions, each with
-its interval, and the reasons for which episodes were not won.
+"""Performance of a policy on groups of tasks: success, return, turns, tokens, invalid actions and costs, each
+with its interval, and the reasons for which episodes were not won.
 
 All means are over the episodes that have a return. Their intervals are clustered by scenario, or else by
 task, so that repeats of a task, and the seats of an episode, do not count as independent.
@@ -7,6 +7,8 @@ task, so that repeats of a task, and the seats of an episode, do not count as in
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from pydantic import Field
 
 from agentevol.core.summaries import MeanScore
 from agentevol.loop.report.evaluations.proportions import clustered_proportion, within_unit
@@ -26,6 +28,15 @@ INVALID = "invalid actions"
 """Name of the share of actions that the environment could not carry out."""
 
 
+class CostFigures(Record):
+    """A cost that the environment reports of its turns."""
+
+    mean: MeanScore
+    """Of the sum over an episode; episodes in which it was not judged are left out."""
+    violations: MeanScore
+    """Share of episodes in which it is above 0."""
+
+
 class Performance(Record):
     """Performance on a group of tasks."""
 
@@ -42,6 +53,8 @@ class Performance(Record):
     """Sampled tokens of an episode; `n` is 0 where they are not known."""
     invalid_actions: MeanScore
     """Invalid actions among all actions: a ratio of sums. `n` are episodes with an action."""
+    costs: dict[str, CostFigures] = Field(default_factory=dict[str, CostFigures])
+    """By name; empty where the environment reports none."""
 
 
 class Reason(Record):
@@ -74,34 +87,32 @@ def performance(records: Iterable[EvaluationRecord]) -> Performance:
         ),
         **means,
         invalid_actions=_invalid(scored),
+        costs=_costs(scored),
     )
 
 
-def performances(
-    records: Sequence[EvaluationRecord], group: Callable[[EvaluationRecord], str]
-) -> dict[str, Performance]:
-    """Performance by group, sorted by name; records whose group is empty are in none."""
+def grouped(
+    records: Iterable[EvaluationRecord], group: Callable[[EvaluationRecord], str]
+) -> dict[str, list[EvaluationRecord]]:
+    """Records of the policy by group, sorted by name; those whose group is empty are in none."""
     groups: dict[str, list[EvaluationRecord]] = defaultdict(list)
     for one in records:
         if one.role == "policy" and group(one):
             groups[group(one)].append(one)
-    return {name: performance(found) for name, found in sorted(groups.items())}
+    return dict(sorted(groups.items()))
 
 
-def breakdowns(records: Sequence[EvaluationRecord]) -> dict[str, dict[str, Performance]]:
-    """Performance by `kind`, `difficulty`, both together and `seat`; a breakdown of fewer than two groups is
-    left out, except by kind and by difficulty.
+def breakdowns(records: Sequence[EvaluationRecord]) -> dict[str, dict[str, list[EvaluationRecord]]]:
+    """Records of the policy by `kind`, `difficulty`, both together and `seat`; a breakdown of fewer than two
+    groups is left out, except by kind and by difficulty.
     """
-    kinds, levels = (
-        performances(records, lambda one: one.kind),
-        performances(records, lambda one: one.difficulty),
-    )
+    kinds, levels = grouped(records, lambda one: one.kind), grouped(records, lambda one: one.difficulty)
     found = {"kind": kinds, "difficulty": levels}
     if len(kinds) > 1 and len(levels) > 1:
-        found["kind and difficulty"] = performances(
+        found["kind and difficulty"] = grouped(
             records, lambda one: f"{one.kind}, {one.difficulty}" if one.kind and one.difficulty else ""
         )
-    seats = performances(records, lambda one: "" if one.seat is None else f"seat {one.seat}")
+    seats = grouped(records, lambda one: "" if one.seat is None else f"seat {one.seat}")
     if len(seats) > 1:
         found["seat"] = seats
     return {name: groups for name, groups in found.items() if groups}
@@ -139,6 +150,20 @@ def _invalid(scored: Sequence[EvaluationRecord]) -> MeanScore:
         return MeanScore()
     values = linearised([one.invalid_actions or 0 for one in known], [one.turns for one in known])
     return within_unit(clustered_mean(values, [one.scenario for one in known]))
+
+
+def _costs(scored: Sequence[EvaluationRecord]) -> dict[str, CostFigures]:
+    """Figures by name; an episode that does not name a cost has none of it."""
+    found: dict[str, CostFigures] = {}
+    for name in sorted({name for one in scored for name in one.costs}):
+        told = [(one.costs.get(name, 0.0), one.scenario) for one in scored]
+        known = [(cost, cluster) for cost, cluster in told if cost is not None]
+        costs, clusters = [cost for cost, _ in known], [cluster for _, cluster in known]
+        above = [float(cost > 0) for cost in costs]
+        found[name] = CostFigures(
+            mean=clustered_mean(costs, clusters), violations=clustered_proportion(above, clusters)
+        )
+    return found
 
 
 def _reason(record: EvaluationRecord) -> str:

@@ -5,12 +5,14 @@ from operator import attrgetter
 
 from agentevol.core.errors import ConfigError
 from agentevol.loop.report.document import Document, Table
+from agentevol.loop.report.evaluations.losses import LossClass
 from agentevol.loop.report.evaluations.paired import (
     REWARD,
     PairedScore,
     by_group,
     differing,
     paired,
+    paired_losses,
     paired_performance,
 )
 from agentevol.loop.report.evaluations.performance import INVALID
@@ -31,6 +33,8 @@ class RecordComparison(Record):
     """Requested episodes that a file lacks, by its name."""
     scores: dict[str, PairedScore]
     """Success, return, scores in dimensions, turns, tokens, share of invalid actions."""
+    losses: dict[LossClass, PairedScore]
+    """Shares of lost episodes by class."""
     by: dict[str, dict[str, dict[str, PairedScore]]]
     """Breakdown (`kind`, `difficulty`) -> group -> success and return."""
 
@@ -62,6 +66,7 @@ def compared(
         differs_in=apart,
         missing={file: count for file, count in lost.items() if count},
         scores=ordered,
+        losses=paired_losses(first, other),
         by={one: groups for one in by if len(groups := by_group(first, other, attrgetter(one))) > 1},
     )
 
@@ -105,6 +110,9 @@ def _tables(first: str, name: str, found: RecordComparison) -> Iterator[Table]:
         " are clustered by scenario, or else by task."
     )
     yield Table(f"{name} minus {first}", note, *paired_rows(found.scores))
+    header, rows = paired_rows(found.losses)
+    note = "Shares of the episodes with a return, by class of loss."
+    yield Table(f"{name} minus {first}: why episodes were lost", note, ["class", *header[1:]], rows)
     for breakdown, groups in found.by.items():
         for measure in ("success", REWARD):
             header, rows = paired_rows({group: one[measure] for group, one in groups.items()})

@@ -7,6 +7,8 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
+from math import isnan
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TextIO, cast
 
@@ -18,7 +20,7 @@ from agentevol.rollout.dimensions.scores import OVERALL, cluster_of, end_reasons
 from agentevol.rollout.metrics import ending_label, is_invalid
 from agentgym_envs.core import Record
 from agentgym_envs.thinking import check
-from agentgym_store.records import STATE, TOOLS, Trajectory, Turn
+from agentgym_store.records import STATE, TOOLS, Trajectory, Turn, total_costs
 
 FORMAT = "agentevol.evaluation/1"
 MODES = "modes"
@@ -78,6 +80,12 @@ class EvaluationRecord(Record):
     """Tokens that it sampled; None where they are not known."""
     invalid_actions: int | None = None
     """Turns whose action the environment could not carry out; None in records of earlier versions."""
+    invalid_in_a_row: int | None = None
+    """Most such turns in a row; None in records of earlier versions."""
+    state_visits: int | None = None
+    """Most turns that the agent took in one and the same state; None in records of earlier versions."""
+    costs: dict[str, float | None] = Field(default_factory=dict[str, float | None])
+    """Sums of the costs of the agent's turns by name; None is a cost that was not judged."""
     levels: dict[str, int] = Field(default_factory=dict[str, int])
     """Turns by thinking mode, where the environment tells it or the action format has one; -1: malformed."""
     dimensions: dict[str, float | None] | None = None
@@ -169,6 +177,9 @@ def record_of(trajectory: Trajectory, agent: Agent, setting: Setting) -> Evaluat
         reward=trajectory.total_reward,
         turns=len(own),
         invalid_actions=sum(map(is_invalid, own)),
+        invalid_in_a_row=longest_row(map(is_invalid, own)),
+        state_visits=max(Counter(_states(trajectory)).values(), default=0),
+        costs={name: None if isnan(cost) else cost for name, cost in total_costs(own).items()},
         levels=dict(sorted(Counter(_levels(own, agent.action_format)).items())),
         dimensions=None if scores is None else {k: v for k, v in scores.items() if k != OVERALL},
         overall=None if scores is None else scores[OVERALL],
@@ -229,6 +240,18 @@ def _seat(trajectory: Trajectory) -> int | None:
         return trajectory.seat
     told = last_info(trajectory).get("seat")
     return told if isinstance(told, int) and not isinstance(told, bool) else None
+
+
+def longest_row(values: Iterable[bool]) -> int:
+    """Length of the longest row of true values."""
+    return max((len(list(group)) for value, group in groupby(values) if value), default=0)
+
+
+def _states(trajectory: Trajectory) -> list[str]:
+    """States in which the agent took its own turns: as recorded, or else what it had read last."""
+    read = (trajectory.initial_observation, *(turn.observation for turn in trajectory.turns))
+    states = [str(turn.info.get(STATE, seen)) for turn, seen in zip(trajectory.turns, read, strict=False)]
+    return states[trajectory.given_turns :]
 
 
 def _levels(turns: Iterable[Turn], action_format: str) -> Iterator[str]:

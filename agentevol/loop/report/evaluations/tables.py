@@ -37,7 +37,7 @@ def group_rows(group: str, groups: Mapping[str, Means]) -> tuple[Sequence[str], 
     return (group, "dimension", *_COLUMNS), rows
 
 
-def paired_rows(scores: Mapping[str, PairedScore]) -> tuple[Sequence[str], Rows]:
+def paired_rows(scores: Mapping[Any, PairedScore]) -> tuple[Sequence[str], Rows]:
     """Header and rows: means of both evaluations, their difference and its interval, pairs and clusters."""
     rows = [
         (
