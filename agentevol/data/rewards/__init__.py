@@ -1,13 +1,15 @@
 """Rewards of episodes and turns beyond the environment's own: reward models and process reward models.
 
 Names for other packages: `check.check_potential`, `check.check_reward`, `check.check_turn_reward`,
+`metrics.auc`, `metrics.brier`, `metrics.calibration_error`, `metrics.correlation`,
 `objectives.for_reward_model`, `potentials.potential_of`, `potentials.with_potential`,
 `process_rewards.agreements`, `process_rewards.counted_by_head`, `process_rewards.pooled_by_head`,
 `process_rewards.process_rewards`, `process_rewards.watched`, `reward_functions.episode_scores`,
 `reward_functions.reward_function`, `reward_functions.score_figures`, `reward_model.Judgement`,
 `reward_model.figures`, `reward_model.judge`, `reward_model.sequences_to_judge`,
-`reward_model.write_judgements`, `run_reward_model.agreement_figures`, `run_reward_model.check_process_model`,
-`run_reward_model.check_reward_model`, `run_reward_model.compared`, `run_reward_model.is_exploited`,
+`reward_model.write_judgements`, `run_reward_model.agreement_figures`,
+`run_reward_model.check_process_model`, `run_reward_model.check_reward_model`,
+`run_reward_model.check_tokenizer`, `run_reward_model.compared`, `run_reward_model.is_exploited`,
 `run_reward_model.is_reward_model`, `run_reward_model.judged`, `run_reward_model.judged_figures`,
 `run_reward_model.rewarded`, `run_reward_model.take_in`, `run_reward_model.with_scores`,
 `shaping.episodes_of`, `shaping.length_correlation`, `shaping.shaped`, `state_values.Counted`,
