@@ -201,6 +201,13 @@ class Cluster:
         self._published.hand_out(checkpoint)
         return self._ask("perplexity", self._config, checkpoint, sequences)
 
+    def next_tokens(
+        self, checkpoint: Checkpoint, prompts: Sequence[tuple[str, Sequence[int]]], ids: Sequence[int]
+    ) -> dict[str, Floats]:
+        """Log-probabilities of the tokens `ids` after each named prompt under the policy in `checkpoint`."""
+        self._published.hand_out(checkpoint)
+        return self._ask("next_tokens", self._config, checkpoint, prompts, ids)
+
     def interpolate(self, previous: Checkpoint, learnt: Checkpoint, share: float, out: Checkpoint) -> None:
         """Write `out` with this share of the weights of `learnt` and the rest of `previous`."""
         self._published.hand_out(previous, learnt)

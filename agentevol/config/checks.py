@@ -9,9 +9,10 @@ from agentevol.config.engine import EmbeddedConfig, EngineSection, VllmConfig, V
 from agentevol.config.forgetting import InterpolateConfig, ReplayConfig, RetainedConfig
 from agentevol.config.learner import LearnConfig
 from agentevol.config.rewards.process import ProcessSection
-from agentevol.config.rewards.reward import RewardSection
+from agentevol.config.rewards.reward import ConsistencyReward, JudgeReward, RewardSection
 from agentevol.config.rollout import AsynchronousConfig, RolloutSection, SynchronousConfig
 from agentevol.config.sections import (
+    RETURN,
     SCRIPTED_PARTNERS,
     SELF_PLAY,
     DemonstrationConfig,
@@ -325,15 +326,25 @@ def check_process(process: ProcessSection, learn: LearnConfig) -> None:
 
 
 def check_reward(
-    reward: RewardSection, process: ProcessSection, learn: LearnConfig, explore: ExploreConfig
+    reward: RewardSection,
+    process: ProcessSection,
+    learn: LearnConfig,
+    explore: ExploreConfig,
+    select: SelectConfig,
 ) -> None:
-    """Raise `ValueError` where no algorithm reads the scores, or another setting determines rewards too."""
+    """Raise `ValueError` where nothing reads the scores, or another setting determines rewards too."""
     if not reward.on:
         return
     data = algorithm(learn.algorithm).data
-    if data != "groups":
+    if data != "groups" and select.score == RETURN:
+        name = "judge" if isinstance(reward, JudgeReward) else "reward"
         raise ValueError(
-            f"reward.* has no effect: learn.algorithm {learn.algorithm!r} learns from {data}, not rewards"
+            f"reward.* has no effect: learn.algorithm {learn.algorithm!r} learns from {data}, not rewards;"
+            f" select.score = {name!r} selects by it"
+        )
+    if isinstance(reward, ConsistencyReward) and explore.samples < 3:
+        raise ValueError(
+            f"reward.consistency needs a majority: explore.samples is {explore.samples}, set 3 or more"
         )
     if process.on:
         raise ValueError("reward.* and process.* both set the rewards of turns: leave out one of them")

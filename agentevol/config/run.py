@@ -23,6 +23,7 @@ from agentevol.config.forgetting import (
     ReplayConfig,
     RetainedConfig,
 )
+from agentevol.config.guards import GuardsConfig
 from agentevol.config.learner import LearnConfig
 from agentevol.config.merging import merged
 from agentevol.config.methods import METHODS, method_settings
@@ -52,7 +53,9 @@ from agentevol.config.rewards.reward import (
 )
 from agentevol.config.rewards.shaping import ShapingConfig, check_shaping
 from agentevol.config.rollout import RolloutConfig, SynchronousConfig
+from agentevol.config.scores import check_score, check_scored_data
 from agentevol.config.sections import (
+    RETURN,
     DemonstrationConfig,
     EnvironmentConfig,
     EvaluateConfig,
@@ -65,6 +68,7 @@ from agentevol.config.sections import (
     Section,
     SelectConfig,
 )
+from agentevol.config.self_evaluation import SelfConfig
 from agentevol.core.action_formats.registry import ACTION_FORMATS
 from agentevol.core.algorithms.contract import Option
 from agentevol.core.algorithms.registry import algorithm, objective
@@ -114,12 +118,14 @@ class RunConfig(Section):
     explore: ExploreConfig = ExploreConfig()
     rollout: RolloutConfig = SynchronousConfig()
     select: SelectConfig = SelectConfig()
+    self: SelfConfig = SelfConfig()
     pairs: PairsConfig = PairsConfig()
     demonstrations: DemonstrationConfig = DemonstrationConfig()
     learn: LearnConfig = LearnConfig(algorithm="agentevol", **_SMALL)
     process: ProcessConfig = EnvironmentTurnReward()
     reward: RewardConfig = EnvironmentReward()
     shaping: ShapingConfig = ShapingConfig()
+    guards: GuardsConfig = GuardsConfig()
     constraints: dict[str, Constraint] = Field(default_factory=dict[str, Constraint])
     """Limits of mean costs by name, for the algorithm `lagrangian`: `turns`, sampled `tokens` and
     `invalid_actions` of an episode, and any cost that the environment reports of its turns.
@@ -177,8 +183,11 @@ class RunConfig(Section):
         checks.check_memory(learn, select, self.replay, self.retained, self.demonstrations.tasks)
         checks.check_interpolate(self.interpolate, learn)
         checks.check_process(self.process, learn)
-        checks.check_reward(self.reward, self.process, learn, self.explore)
-        check_shaping(self.shaping, self.reward.on or self.process.on, learn, self.explore)
+        checks.check_reward(self.reward, self.process, learn, self.explore, select)
+        check_score(select, self.self, self.reward, self.process)
+        check_scored_data(select, learn, self.explore)
+        rewarded = self.reward.on or self.process.on or select.score != RETURN
+        check_shaping(self.shaping, rewarded, learn, self.explore)
         checks.check_controllers(self.constraints, self.kl, learn)
         checks.check_groups(self.explore, learn)
         return self
@@ -319,6 +328,14 @@ class TrainConfig(Section):
     @classmethod
     def _is_an_action_format(cls, value: str) -> str:
         return ACTION_FORMATS.checked(value)
+
+    @model_validator(mode="after")
+    def _learns_from_returns(self) -> "TrainConfig":
+        if self.select.score != RETURN:
+            raise ValueError(
+                f"select.score = {self.select.score!r} has no effect: scores are given to episodes of a run"
+            )
+        return self
 
     @model_validator(mode="after")
     def _feedback_has_an_effect(self) -> "TrainConfig":

@@ -128,6 +128,10 @@ class ExploreConfig(Section):
     """Finished episodes in one commit to the table: the maximum loss when the run is killed."""
 
 
+RETURN = "return"
+"""Name of the environment's return among the scores of `select.score`."""
+Score = Literal["return", "reward", "judge", "self"]
+"""Scores by name; `agentevol.loop.scores.sources` has the source of each."""
 SELECTIONS = Extensions(
     "selection",
     "agentevol.selections",
@@ -150,6 +154,11 @@ class SelectConfig(Section):
     """`succeeded`, `threshold`, `top_k_ratio`, `best_of`, `rejection`, `all`; a rule of another distribution,
     or `module:attribute` (`agentevol.data.selection.rules.Rule`).
     """
+    score: Score = RETURN
+    """Score of an explored episode, which stands for its return in selection and in what is learnt: `return`,
+    `reward` (of `reward.function`, `reward.model` or `reward.consistency`), `judge` (`reward.judge`) or
+    `self` (the policy's own opinion, `self.*`). Episodes of `retained.data` have their return.
+    """
     threshold: float = 0.999
     """For `threshold`: the minimum return."""
     thresholds: dict[str, float] = {}
@@ -169,6 +178,8 @@ class SelectConfig(Section):
     """
     distinct: bool = True
     """Drop episodes that repeat the actions of an already selected one of the same task."""
+    min_turns: int | None = Field(default=None, ge=1)
+    """Minimum turns of a selected episode."""
     max_turns: int | None = Field(default=None, ge=1)
     max_tokens: int | None = Field(default=None, ge=1)
     turns: Literal["all", "valid", "fresh"] = "fresh"
@@ -200,6 +211,14 @@ class SelectConfig(Section):
     @classmethod
     def _is_known(cls, value: str) -> str:
         return SELECTIONS.checked(value)
+
+    @model_validator(mode="after")
+    def _some_length_is_selected(self) -> "SelectConfig":
+        if self.min_turns is not None and self.max_turns is not None and self.min_turns > self.max_turns:
+            raise ValueError(
+                f"min_turns {self.min_turns} is above max_turns {self.max_turns}: nothing is both"
+            )
+        return self
 
 
 class PairsConfig(Section):

@@ -4,10 +4,11 @@
                  "policy_version": 0},
      "score": .., "filter": .., "merge": .., "reward": .., "train": .., "evaluate": ..}
 
-The output of a stage is an input of later ones. `reward` is present only where `process.*`, `reward.*` or
-`shaping.*` changes the filter's result. Times and log-probabilities are left out (the last bits of
-log-probabilities depend on the batch), so that a run with equal settings and seeds has equal manifests,
-killed and resumed or not.
+The output of a stage is an input of later ones. `judge` is present only where `select.score` is another one
+than the return: its output is of the scores, or of nothing where they are not used. `reward` is present only
+where `process.*`, `reward.*` or `shaping.*` changes the filter's result. Times and log-probabilities are left
+out (the last bits of log-probabilities depend on the batch), so that a run with equal settings and seeds has
+equal manifests, killed and resumed or not.
 """
 
 import hashlib
@@ -22,7 +23,7 @@ from agentgym_envs.core import Record
 from agentgym_envs.files import file_sha256
 from agentgym_store.records import Trajectory
 
-Stage = Literal["explore", "score", "filter", "merge", "reward", "train", "evaluate"]
+Stage = Literal["explore", "score", "judge", "filter", "merge", "reward", "train", "evaluate"]
 
 
 class Manifest(Record):
@@ -52,6 +53,11 @@ def of_episodes(episodes: Iterable[Trajectory]) -> str:
 def of_scores(episodes: Iterable[Trajectory]) -> str:
     """Hash of the returns, None for an episode without one; in any order."""
     return _hashed(sorted((t.id, t.total_reward) for t in episodes))
+
+
+def of_numbers(numbers: Mapping[str, float] | None) -> str:
+    """Hash of numbers by name, in any order, or of None."""
+    return _hashed(None if numbers is None else sorted(numbers.items()))
 
 
 def of_parts(digests: Iterable[str]) -> str:

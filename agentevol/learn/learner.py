@@ -33,6 +33,7 @@ from agentevol.learn.metrics import Figures
 from agentevol.learn.network.attention import PACKED_ATTENTION
 from agentevol.learn.network.model_checks import positions
 from agentevol.learn.network.network import Network, Reader
+from agentevol.learn.next_tokens import Prompt, next_token_logp
 from agentevol.learn.optimisers import optimisers
 from agentevol.learn.perplexity import perplexity
 from agentevol.learn.resume import Saved, fingerprint
@@ -149,6 +150,21 @@ class GradientLearner:
             torch.nn.Module.to(model, device)
             network = Network(Reader(model), "policy", device, self.config.dtype == "bf16")
             return perplexity(network, sequences, limit)
+
+    def next_tokens(
+        self, checkpoint: Checkpoint, prompts: Sequence[Prompt], ids: Sequence[int]
+    ) -> dict[str, Floats]:
+        """Prompt -> (D,) log-probabilities of the tokens `ids` after it under the policy in `checkpoint`.
+
+        Prompts beyond `micro_batch_tokens`, or the model's window, are left out.
+        """
+        device = _device(self.config.device)
+        with _threads(self.config.threads):
+            model = load_model(checkpoint.path, PACKED_ATTENTION)
+            limit = min(self.config.micro_batch_tokens, positions(model))
+            torch.nn.Module.to(model, device)
+            network = Network(Reader(model), "policy", device, self.config.dtype == "bf16")
+            return next_token_logp(network, prompts, ids, limit)
 
     def _check(self, job: LearnerJob) -> None:
         if job.out.exists():

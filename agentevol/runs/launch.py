@@ -15,6 +15,7 @@ from agentevol.config.rewards.process import (
     TrainedProcess,
 )
 from agentevol.config.rewards.reward import (
+    ConsistencyReward,
     FunctionReward,
     JudgeReward,
     ModelReward,
@@ -25,7 +26,12 @@ from agentevol.config.rewards.reward import (
 from agentevol.config.rewards.shaping import potential_discount
 from agentevol.config.rollout import AsynchronousConfig, RolloutConfig
 from agentevol.config.run import RunConfig
-from agentevol.config.sections import SCRIPTED_PARTNERS, SELF_PLAY, EnvironmentConfig, ExploreConfig
+from agentevol.config.sections import (
+    SCRIPTED_PARTNERS,
+    SELF_PLAY,
+    EnvironmentConfig,
+    ExploreConfig,
+)
 from agentevol.core.action_formats.registry import action_format
 from agentevol.core.errors import ConfigError
 from agentevol.core.files import write_atomically
@@ -33,7 +39,11 @@ from agentevol.core.summaries import RunSummary, best
 from agentevol.data.judges.judging import judge_of
 from agentevol.data.rewards.potentials import potential_of
 from agentevol.data.rewards.reward_functions import reward_function
-from agentevol.data.rewards.run_reward_model import check_process_model, check_reward_model, take_in
+from agentevol.data.rewards.run_reward_model import (
+    check_process_model,
+    check_reward_model,
+    take_in,
+)
 from agentevol.data.rewards.turn_rewards import turn_reward
 from agentevol.engines.vllm.capabilities import check_installed
 from agentevol.loop.evolve import evolve
@@ -50,6 +60,7 @@ from agentevol.models.resolution import check_folder, resolve
 from agentevol.models.tokenizer_checks import check_vocabulary
 from agentevol.rollout.environments import reward_columns
 from agentevol.rollout.faults import FaultLog
+from agentevol.runs.selecting_scores import check_self_judge, selecting_scores, take_in_self_judge
 from agentevol.runs.shared_judges import shared_judges
 from agentgym_envs.registry import environment_class, names
 
@@ -94,6 +105,7 @@ def check(config: RunConfig, *, here: bool = True) -> None:
     elif here and isinstance(engine, CustomEngineConfig):
         ENGINES.load(engine.name)
     check_process_model(config)
+    check_self_judge(config, base, weights=here)
     check_partner_model(config.environment, weights=here)
     if isinstance(engine, VllmConfig) and engine.tensor_parallel > 1:
         from agentevol.engines.vllm.arguments import check_heads  # brings torch
@@ -138,10 +150,7 @@ def launch(folder: RunFolder, progress: Progress) -> RunSummary:
     base = folder.checkpoints.base()
     if not base.path.is_dir():  # killed before it was copied
         folder.checkpoints.repeat(resolve(config.base), base)
-    if config.reward.initial_model is not None:
-        take_in(Path(config.reward.initial_model), folder.checkpoints.reward_model(0).path)
-    if config.process.initial_model is not None:
-        take_in(Path(config.process.initial_model), folder.checkpoints.process_model(0).path)
+    _take_in_models(folder)
     with ExitStack() as stack:
         faults = FaultLog(progress.say)
         store = CheckpointStore(config.checkpoints, folder.path) if config.checkpoints else None
@@ -163,6 +172,16 @@ def launch(folder: RunFolder, progress: Progress) -> RunSummary:
         summary = evolve(stack.enter_context(Stages(context)))
         _conclude(folder.path, summary)
         return summary
+
+
+def _take_in_models(folder: RunFolder) -> None:
+    """Copy reward models and judges into the run."""
+    config = folder.config
+    if config.reward.initial_model is not None:
+        take_in(Path(config.reward.initial_model), folder.checkpoints.reward_model(0).path)
+    if config.process.initial_model is not None:
+        take_in(Path(config.process.initial_model), folder.checkpoints.process_model(0).path)
+    take_in_self_judge(folder)
 
 
 def _conclude(folder: Path, summary: RunSummary) -> None:
@@ -196,6 +215,7 @@ def plan(config: RunConfig) -> list[str]:
         *_seats(config.environment),
         *_beside(config.rollout),
         f"select: {config.select.rule}, merge {config.select.merge}",
+        *selecting_scores(config),
         f"learn: {_algorithm(config)}, {config.learn.epochs} epochs,"
         f" learning rate {config.learn.learning_rate:g}",
         *_rewards(config),
@@ -301,6 +321,8 @@ def _score(reward: RewardConfig) -> str:
         return f"{reward.caution.combination} of {model}, trained on pairs in every iteration"
     if isinstance(reward, ModelReward):
         return f"{reward.caution.combination} of {reward.model}"
+    if isinstance(reward, ConsistencyReward):
+        return f"agreement with the majority of answers, where {reward.least:g} to {reward.most:g} agree"
     if isinstance(reward, JudgeReward):
         return (
             f"verdict of {reward.judge}, asked for {reward.concurrency} episodes at a time, at most"
@@ -340,6 +362,8 @@ def _controllers(config: RunConfig) -> list[str]:
         found.append(f"constraint: mean {name} at most {limit.limit:g}, its price follows")
     if config.kl is not None:
         found.append(f"kl: the coefficient follows a target of {config.kl.target:g} nats")
+    if config.guards.collapse == "stop":
+        found.append("guards: the run stops where the variety of explored episodes collapses")
     horizon = config.horizon
     if horizon is not None:
         rounds = ", ".join(str(turns) for turns in horizon.rounds)

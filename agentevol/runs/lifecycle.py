@@ -23,6 +23,7 @@ from agentevol.rollout.environments import (
     task_counts,
 )
 from agentevol.runs.launch import check, check_name, check_scored, launch
+from agentevol.runs.selecting_scores import check_answers
 
 
 def run(config: RunConfig, *, out: Path | str | None = None, console: Console | None = None) -> RunSummary:
@@ -60,6 +61,7 @@ def prepared(config: RunConfig, *, here: bool = True) -> RunConfig:
             if config.explore_split in environment.splits:
                 form = action_format(config.environment.format)
                 played = player_episodes(environment, config.explore_split, config.explore.difficulty, form)
+            check_answers(config, [one.actions for one in played], environment.max_turns)
     elif here:
         config = fitted(config, served_counts(config.environment.url, config.environment.name))
     check(config, here=here)

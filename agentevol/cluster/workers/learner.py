@@ -91,6 +91,18 @@ class LearnerWorker:
 
         return GradientLearner(config.learn).perplexity(self._brought(checkpoint), sequences)
 
+    def next_tokens(
+        self,
+        config: RunConfig,
+        checkpoint: Checkpoint,
+        prompts: Sequence[tuple[str, Sequence[int]]],
+        ids: Sequence[int],
+    ) -> dict[str, Floats]:
+        """Log-probabilities of the tokens `ids` after each named prompt under the policy."""
+        from agentevol.learn.learner import GradientLearner
+
+        return GradientLearner(config.learn).next_tokens(self._brought(checkpoint), prompts, ids)
+
     def interpolate(
         self, config: RunConfig, previous: Checkpoint, learnt: Checkpoint, share: float, out: Checkpoint
     ) -> None:

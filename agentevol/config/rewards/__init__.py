@@ -4,8 +4,8 @@
 Names for other packages: `process.ContinuationProcess`, `process.EnvironmentTurnReward`,
 `process.ModelProcess`, `process.PooledProcess`, `process.ProcessConfig`, `process.ProcessSection`,
 `process.Rule`, `process.TrainedProcess`, `registries.JUDGES`, `registries.POTENTIALS`, `registries.REWARDS`,
-`registries.TURN_REWARDS`, `reward.CautionConfig`, `reward.EnvironmentReward`, `reward.FunctionReward`,
-`reward.JudgeReward`, `reward.ModelReward`, `reward.RewardConfig`, `reward.RewardSection`,
-`reward.ScoredReward`, `reward.TrainedModelReward`, `shaping.ShapingConfig`, `shaping.check_shaping`,
-`shaping.potential_discount`.
+`registries.TURN_REWARDS`, `reward.CautionConfig`, `reward.ConsistencyReward`, `reward.EnvironmentReward`,
+`reward.FunctionReward`, `reward.JudgeReward`, `reward.ModelReward`, `reward.RewardConfig`,
+`reward.RewardSection`, `reward.ScoredReward`, `reward.TrainedModelReward`, `shaping.ShapingConfig`,
+`shaping.check_shaping`, `shaping.potential_discount`.
 """

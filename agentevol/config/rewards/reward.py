@@ -5,6 +5,7 @@ reward.function = "success"                  a function of episodes
 reward.model = "judge"                       a reward model, which stays as it is
 reward.refresh = true                        a reward model that the run trains in every iteration
 reward.judge = "rubric"                      a judge of episodes
+reward.consistency = true                    1 for the final answer of most samples of a task
 """
 
 from collections.abc import Mapping
@@ -179,10 +180,31 @@ class JudgeReward(_WatchedReward):
         return JUDGES.checked(value)
 
 
+class ConsistencyReward(ScoredReward):
+    """1 for an episode whose final answer is that of most samples of its task, else 0 (arXiv:2504.16084).
+    Tasks whose majority is too small or too large are not trained on.
+    """
+
+    consistency: Literal[True]
+    """Compare the final answers of a task's samples (arXiv:2203.11171)."""
+    least: float = Field(default=0.3, ge=0, le=1)
+    """Minimum share of the majority in the samples of its task: a smaller one is a guess."""
+    most: float = Field(default=0.9, ge=0, le=1)
+    """Maximum share: where all agree there is nothing to learn."""
+
+    @model_validator(mode="after")
+    def _some_share_is_used(self) -> "ConsistencyReward":
+        if self.least > self.most:
+            raise ValueError(f"least {self.least} is above most {self.most}: no share is both")
+        return self
+
+
 def _tag(given: Any) -> str:
     """Tag of a given source of rewards."""
     if value_of(given, "refresh"):
         return "model with reward.refresh"
+    if value_of(given, "consistency"):
+        return "consistency"
     named = (kind for kind in ("function", "model", "judge") if value_of(given, kind) is not None)
     return next(named, "environment")
 
@@ -192,7 +214,8 @@ RewardConfig = Annotated[
     | Annotated[FunctionReward, Tag("function")]
     | Annotated[ModelReward, Tag("model")]
     | Annotated[TrainedModelReward, Tag("model with reward.refresh")]
-    | Annotated[JudgeReward, Tag("judge")],
+    | Annotated[JudgeReward, Tag("judge")]
+    | Annotated[ConsistencyReward, Tag("consistency")],
     Discriminator(_tag),
 ]
 """The source of an explored episode's reward."""

@@ -43,7 +43,7 @@ def check_reward_model(config: RunConfig) -> None:
             f"reward.refresh learns which side of a pair is better, reward.model {model} judges"
             f" {', '.join(scale.objectives)}: train one without objectives, or leave out refresh"
         )
-    _check_tokenizer("reward.model", model, base)
+    check_tokenizer("reward.model", model, base)
 
 
 def check_process_model(config: RunConfig) -> None:
@@ -59,14 +59,16 @@ def check_process_model(config: RunConfig) -> None:
             " `agentevol train TABLE algorithm=process_reward`, or take one of a run's process/ folder"
         )
     check_heads(model, list(config.process.model_heads))
-    _check_tokenizer("process.model", model, resolve(config.base, weights=False).path)
+    check_tokenizer("process.model", model, resolve(config.base, weights=False).path)
 
 
-def _check_tokenizer(setting: str, model: Path, base: Path) -> None:
+def check_tokenizer(setting: str, model: Path, base: Path) -> None:
+    """Raise `ConfigError` where the model that `setting` names has another tokenizer than the base."""
     files = [folder / TOKENIZER for folder in (model, base)]
     if all(file.is_file() for file in files) and files[0].read_bytes() != files[1].read_bytes():
         raise ConfigError(
-            f"{setting} {model} has another tokenizer than the base {base}: train one on that base"
+            f"{setting} {model} has another tokenizer than the base {base}: take one that was trained on that"
+            " base"
         )
 
 

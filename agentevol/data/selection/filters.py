@@ -79,11 +79,17 @@ def at_most_per_task(trajectories: Iterable[Trajectory], count: int) -> list[Tra
 
 
 def within_limits(
-    trajectories: Iterable[Trajectory], *, max_turns: int | None, max_tokens: int | None
+    trajectories: Iterable[Trajectory],
+    *,
+    max_turns: int | None,
+    max_tokens: int | None,
+    min_turns: int | None = None,
 ) -> list[Trajectory]:
     """Trajectories within the limits; tokens are those of the last prompt and its sample."""
     kept: list[Trajectory] = []
     for t in trajectories:
+        if min_turns is not None and len(t.turns) < min_turns:
+            continue
         if max_turns is not None and len(t.turns) > max_turns:
             continue
         if max_tokens is not None and tokens(t) > max_tokens:
@@ -103,7 +109,8 @@ def select(trajectories: Sequence[Trajectory], config: SelectConfig, seed: int) 
     candidates = sorted(trajectories, key=lambda t: t.id)
     rule = SELECTIONS.load(config.rule)
     chosen = _checked(config.rule, rule(candidates, config, seed), candidates)
-    chosen = within_limits(chosen, max_turns=config.max_turns, max_tokens=config.max_tokens)
+    limits = {"min_turns": config.min_turns, "max_turns": config.max_turns, "max_tokens": config.max_tokens}
+    chosen = within_limits(chosen, **limits)
     if config.distinct:
         chosen = distinct(chosen)
     return at_most_per_task(chosen, config.per_task) if config.per_task is not None else chosen

@@ -1,5 +1,6 @@
 """Controllers of settings that adapt during a run, and diagnostics of updates.
 
-Names for other packages: `controllers.kl_coefficient`, `controllers.price_figures`,
-`controllers.turns_allowed`, `diagnostics.remarks`, `lagrange_multipliers.Prices`.
+Names for other packages: `collapse.WATCHED`, `collapse.collapsed`, `controllers.kl_coefficient`,
+`controllers.price_figures`, `controllers.turns_allowed`, `diagnostics.remarks`,
+`lagrange_multipliers.Prices`.
 """

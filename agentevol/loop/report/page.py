@@ -21,6 +21,7 @@ from agentevol.loop.report.rates import (
     share_text,
     success_rows,
 )
+from agentevol.loop.report.selection_figures import own_figures, solved_figures, variety
 from agentevol.loop.report.stage_matrix import matrix_table
 from agentevol.loop.report.strengths import Strength
 from agentevol.loop.report.thinking_modes import thinking_table
@@ -232,8 +233,7 @@ def _tables(summary: RunSummary) -> Iterator[Table]:
         "Every requested episode ended in exactly one way. Failed ones have no return and are not trained on."
     )
     yield Table("How episodes ended", note, *endings_table(summary))
-    solved = [(one.iteration, one.selection) for one in summary.iterations]
-    yield Table("Tasks solved in exploration, and selected episodes", "", *_figures(solved, ",.6g"))
+    yield from _selection_tables(summary)
     note = (
         "Training sequences by source, and their weights."
         " Explored to expert: sequences of the agent for each of the expert's."
@@ -253,6 +253,20 @@ def _tables(summary: RunSummary) -> Iterator[Table]:
     yield Table("Use of the system", note, *_by_figure(system, ",.4g"))
     seconds = [(one.iteration, _with_total(one.seconds)) for one in summary.iterations]
     yield Table("Time, in seconds", "", *_figures(seconds, ",.1f"))
+
+
+def _selection_tables(summary: RunSummary) -> Iterator[Table]:
+    solved = [(one.iteration, solved_figures(one.selection)) for one in summary.iterations]
+    yield Table("Tasks solved in exploration, and selected episodes", "", *_figures(solved, ",.6g"))
+    note = (
+        "The policy's own scores of explored episodes, held against their outcomes; scores that were not used"
+        " have 0 under self used. Intervals are of the AUC, by bootstrap over tasks."
+    )
+    own = [(one.iteration, own_figures(one.selection)) for one in summary.iterations]
+    yield Table("Self-evaluation", note, *_by_figure(own, ",.4g"))
+    note = "Below half of iteration 1's value twice in a row, a policy is said to collapse."
+    varied = [(one.iteration, variety(one.selection)) for one in summary.iterations]
+    yield Table("Variety of explored episodes", note, *_figures(varied, ",.4g"))
 
 
 def _data(summary: RunSummary) -> tuple[list[str], Rows]:

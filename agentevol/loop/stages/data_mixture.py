@@ -22,6 +22,7 @@ from agentevol.data.selection.filters import ages, fresh, informative, select
 from agentevol.data.training_sequences import sequences_of
 from agentevol.learn.batches.trainable_sequences import NothingToLearn
 from agentevol.learn.continual.replay_sampling import Candidate
+from agentevol.loop.scores.episode_scores import EpisodeScores
 from agentevol.loop.stages.acceptance import last_stage
 from agentevol.loop.stages.perplexity_probe import FILE as PROBE
 from agentevol.loop.stages.perplexity_probe import from_lines, probe_sequences, to_lines
@@ -34,15 +35,20 @@ from agentgym_store.records import Trajectory
 class DataMixture:
     """Training data and anchor of one run. Each source is played or copied once."""
 
-    def __init__(self, context: RunContext) -> None:
+    def __init__(self, context: RunContext, scores: EpisodeScores) -> None:
         self._context, self.config, self._base = context, context.config, context.base
-        self._episodes = context.episodes
+        self._episodes, self._scores = context.episodes, scores
         self._cache = SequenceCache(context.folder.path / "sequences", context.keys)
 
-    def sequences(self, iteration: int, explored: Sequence[Trajectory]) -> list[TrainingSequence]:
-        """Training sequences of the selection of explored episodes; logs a message where there are none."""
+    def sequences(
+        self, iteration: int, explored: Sequence[Trajectory], whole: Sequence[Trajectory] | None = None
+    ) -> list[TrainingSequence]:
+        """Training sequences of the selection of explored episodes; logs a message where there are none.
+
+        `whole` are all explored episodes of the iteration, if `explored` is a part.
+        """
         seed = self._context.seed(iteration)
-        chosen = select(explored, self.config.select, seed)
+        chosen = select(self._scores.rescored(iteration, explored, whole), self.config.select, seed)
         if self.config.explore.resample:
             chosen = informative(chosen)
         try:
@@ -116,7 +122,8 @@ class DataMixture:
         def derive() -> EncodedSequences:
             explored = self._episodes.explored(iteration)
             found = fresh(explored, self.config.select.max_lag, newest)
-            return EncodedSequences.of(self.sequences(iteration, found), versions(found), ages(found))
+            sequences = self.sequences(iteration, found, explored)
+            return EncodedSequences.of(sequences, versions(found), ages(found))
 
         return self._cache.sequences(f"{iteration:04d}-without-{left_out}", fingerprint, derive)
 

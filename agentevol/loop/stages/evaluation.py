@@ -4,6 +4,7 @@ from agentevol.core.protocols import Checkpoint
 from agentevol.core.splits import spread
 from agentevol.core.summaries import EvaluationSummary, best
 from agentevol.data.selection.statistics import outcomes, since_previous
+from agentevol.loop.control.collapse import collapsed
 from agentevol.loop.stages.acceptance import Acceptance
 from agentevol.loop.stages.data_mixture import DataMixture
 from agentevol.loop.stages.rewards import Rewards
@@ -67,16 +68,29 @@ class Evaluation:
 
     def has_stalled(self, iteration: int) -> bool:
         """Return whether `evaluate.patience` iterations have passed without a better checkpoint on the
-        validation tasks, or the reward model is exploited (`reward.patience`).
+        validation tasks, the reward model is exploited (`reward.patience`), or the policy has collapsed
+        (`guards.collapse`).
         """
         folder = self._context.folder
         if self._rewards.is_exploited(iteration, folder.summaries.earlier(iteration + 1)):
+            return True
+        if self._has_collapsed(iteration):
             return True
         patience = self._context.config.evaluate.patience
         if patience is None:
             return False
         leader = best(folder.summaries.run())
         return leader is not None and iteration - leader.iteration >= patience
+
+    def _has_collapsed(self, iteration: int) -> bool:
+        """Tell of figures of exploration that have collapsed; returns whether the run stops for them."""
+        rule = self._context.config.guards.collapse
+        if rule == "off":
+            return False
+        lines = list(collapsed(self._context.folder.summaries.earlier(iteration + 1)))
+        for line in lines:
+            self._context.say(iteration, f"warning, {line}" if rule == "warn" else f"{line}: the run stops")
+        return bool(lines) and rule == "stop"
 
     def _probed(self, iteration: int, policy: Checkpoint) -> dict[str, float]:
         """Perplexity of the policy on the sequences of `probe.data`."""

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from agentevol.core.protocols import Checkpoint, TrainingSequence
 from agentevol.core.summaries import RunSummary
 from agentevol.loop.control.lagrange_multipliers import Prices
+from agentevol.loop.scores.episode_scores import EpisodeScores
 from agentevol.loop.stages.acceptance import Acceptance
 from agentevol.loop.stages.cloning import Cloning
 from agentevol.loop.stages.data_mixture import DataMixture
@@ -27,12 +28,13 @@ class Stages:
 
     def __init__(self, context: RunContext) -> None:
         self.context, self.config = context, context.config
-        self.mixture = DataMixture(context)
-        self.prices = Prices(context.folder.path / "prices", context.config, context.episodes, context.keys)
         self.rewards = Rewards(context)
+        self.scores = EpisodeScores(context, self.rewards)
+        self.mixture = DataMixture(context, self.scores)
+        self.prices = Prices(context.folder.path / "prices", context.config, context.episodes, context.keys)
         self._cloning = Cloning(context, self.mixture)
         self._exploration = Exploration(context)
-        self._selection = Selection(context, self.mixture, self.prices)
+        self._selection = Selection(context, self.mixture, self.prices, self.scores)
         self._learning = Learning(context, self.mixture, self.prices)
         self._interpolation = InterpolationSearch(context, self.mixture)
         self._acceptance = Acceptance(context)
@@ -107,7 +109,8 @@ class Stages:
 
     def has_stalled(self, iteration: int) -> bool:
         """Return whether `evaluate.patience` iterations have passed without a better checkpoint on the
-        validation tasks, or the reward model is exploited (`reward.patience`).
+        validation tasks, the reward model is exploited (`reward.patience`), or the policy has collapsed
+        (`guards.collapse`).
         """
         return self._evaluation.has_stalled(iteration)
 

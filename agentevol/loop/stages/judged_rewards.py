@@ -52,8 +52,23 @@ class JudgedRewards:
         """
         trained = {sequence.trajectory_id for sequence in sequences}
         asked = [episode for episode in scored(explored) if episode.id in trained]
+        scores = self.scores(reward, iteration, explored, asked)
+        return with_scores(sequences, scores, alpha=reward.alpha, beta=reward.beta)
+
+    def scores(
+        self,
+        reward: JudgeReward,
+        iteration: int,
+        explored: Sequence[Trajectory],
+        asked: Sequence[Trajectory],
+    ) -> dict[str, float]:
+        """Score of each of the episodes `asked`, without those that the judge failed on, which are counted
+        among the `explored` ones.
+
+        Raises `RunStopped` where no episode could be judged.
+        """
         if not asked:
-            return []
+            return {}
         judge, found = self._judged(reward, iteration, self._name(iteration), asked)
         if not found.verdicts:
             first = next(iter(found.failures.values()))
@@ -62,7 +77,7 @@ class JudgedRewards:
         scores = normalised(judge, found.verdicts)
         figures = {"reward_unjudged": float(len(found.failures)), **_dimensions(found)}
         note_reward_figures(self._context.folder.path, iteration, {**score_figures(asked, scores), **figures})
-        return with_scores(sequences, scores, alpha=reward.alpha, beta=reward.beta)
+        return scores
 
     def proxy(self, reward: JudgeReward, iteration: int, validation: Sequence[Trajectory]) -> float | None:
         """Mean score of the validation episodes; None where none has a verdict, or without `patience`."""

@@ -4,15 +4,26 @@ shaping.
 Both models are of the run and may be trained in every iteration, before the policy.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from statistics import fmean
 
 from agentevol.config.rewards.process import ModelProcess
-from agentevol.config.rewards.reward import FunctionReward, JudgeReward, ModelReward, TrainedModelReward
+from agentevol.config.rewards.reward import (
+    ConsistencyReward,
+    FunctionReward,
+    JudgeReward,
+    ModelReward,
+    ScoredReward,
+    TrainedModelReward,
+)
 from agentevol.config.rewards.shaping import potential_discount
+from agentevol.config.sections import RETURN
 from agentevol.core.algorithms.registry import algorithm
+from agentevol.core.errors import RunStopped
 from agentevol.core.protocols import Checkpoint, TrainingSequence
 from agentevol.core.summaries import IterationSummary
+from agentevol.data.final_answers import final_answers, majority_scores, majority_sentence
 from agentevol.data.rewards.potentials import with_potential
 from agentevol.data.rewards.reward_functions import episode_scores, reward_function, score_figures
 from agentevol.data.rewards.reward_model import Judgement, sequences_to_judge
@@ -27,7 +38,7 @@ from agentevol.data.rewards.run_reward_model import (
     with_scores,
 )
 from agentevol.data.rewards.turn_rewards import with_turn_rewards
-from agentevol.data.selection.filters import select
+from agentevol.data.selection.filters import scored, select
 from agentevol.learn.batches.trainable_sequences import NothingToLearn
 from agentevol.learn.heads.reward_scale import load_scale
 from agentevol.loop.stages.judged_rewards import JudgedRewards
@@ -89,6 +100,8 @@ class Rewards:
         None where a function or a judge did.
         """
         reward, process = self.config.reward, self.config.process
+        if self.config.select.score != RETURN:
+            return sequences, None  # scores stand for the returns since the selection
         if isinstance(reward, ModelReward | TrainedModelReward):
             model = self._folder.checkpoints.reward_model(iteration)
             return self._judged(reward, iteration, explored, sequences), model
@@ -96,12 +109,76 @@ class Rewards:
             return self._scored(reward, iteration, explored, sequences), None
         if isinstance(reward, JudgeReward):
             return self._judge.rewarded(reward, iteration, explored, sequences), None
+        if isinstance(reward, ConsistencyReward):
+            scores = self._majorities(reward, iteration, explored)
+            return with_scores(sequences, scores, alpha=reward.alpha, beta=reward.beta), None
         if isinstance(process, ModelProcess):
             model = self._folder.checkpoints.process_model(iteration)
             return self.process.shaped(process, iteration, policy, explored, sequences), model
         if self.config.shaping.reward is not None:
             return with_turn_rewards(sequences, explored, self.config.shaping.reward), None
         return sequences, None
+
+    def scores(self, iteration: int, explored: Sequence[Trajectory]) -> dict[str, float]:
+        """Reward of each explored episode by `reward.*`, as its last turn earns it; episodes without a score
+        have none.
+        """
+        reward = self.config.reward
+        if not isinstance(reward, ScoredReward):
+            return {}
+        found = self._raw_scores(reward, iteration, explored)
+        return {
+            t.id: reward.alpha * (t.total_reward or 0.0) + reward.beta * found[t.id]
+            for t in scored(explored)
+            if t.id in found
+        }
+
+    def model(self, iteration: int) -> Checkpoint | None:
+        """Reward model that scores an iteration's episodes; None where a function or a judge does."""
+        if isinstance(self.config.reward, ModelReward | TrainedModelReward):
+            return self._folder.checkpoints.reward_model(iteration)
+        return None
+
+    def verdicts(self, iteration: int) -> Path:
+        """File of the judge's verdicts on an iteration's explored episodes."""
+        return self._judge.file(iteration)
+
+    def _raw_scores(
+        self, reward: ScoredReward, iteration: int, explored: Sequence[Trajectory]
+    ) -> Mapping[str, float]:
+        if isinstance(reward, JudgeReward):
+            return self._judge.scores(reward, iteration, explored, scored(explored))
+        if isinstance(reward, ModelReward):
+            model = self._folder.checkpoints.reward_model(iteration)
+            with self._context.drafts.timed(iteration, "judge"):
+                found = self._judgements(reward, model, sequences_to_judge(explored))
+            scores = {name: one.score for name, one in found.items()}
+        elif isinstance(reward, FunctionReward):
+            with self._context.drafts.timed(iteration, "score"):
+                scores = _scores(reward, explored)
+        elif isinstance(reward, ConsistencyReward):
+            return self._majorities(reward, iteration, explored)
+        else:
+            raise RuntimeError(f"no scores of {type(reward).__name__}")
+        note_reward_figures(self._folder.path, iteration, score_figures(explored, scores))
+        return scores
+
+    def _majorities(
+        self, reward: ConsistencyReward, iteration: int, explored: Sequence[Trajectory]
+    ) -> dict[str, float]:
+        """Agreement of each episode's final answer with the majority of its task. Raises `RunStopped` where
+        no episode has an answer.
+        """
+        answers = final_answers(explored)
+        if answers and not any(answer is not None for answer in answers.values()):
+            raise RunStopped(
+                f"reward.consistency compares final answers, and none of {len(answers)} episodes of"
+                f" {self.config.environment.name} ended with one"
+            )
+        scores, figures = majority_scores(explored, answers, least=reward.least, most=reward.most)
+        note_reward_figures(self._folder.path, iteration, {**score_figures(explored, scores), **figures})
+        self._context.say(iteration, majority_sentence(figures))
+        return scores
 
     def proxy(self, iteration: int) -> float | None:
         """Mean score of the validation episodes; None without scores and for a model that changes."""

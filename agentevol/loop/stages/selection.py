@@ -5,7 +5,9 @@ from collections.abc import Sequence
 from agentevol.core.protocols import TrainingSequence
 from agentevol.data.composition import learnt_figures, staleness, version_lag
 from agentevol.data.selection.statistics import outcomes, selection_figures, sentence, since_previous
+from agentevol.data.selection.variety import variety_figures
 from agentevol.loop.control.lagrange_multipliers import Prices
+from agentevol.loop.scores.episode_scores import EpisodeScores
 from agentevol.loop.stages.data_mixture import DataMixture
 from agentevol.loop.state.context import RunContext
 from agentgym_store.records import Trajectory
@@ -14,8 +16,10 @@ from agentgym_store.records import Trajectory
 class Selection:
     """Selection of one run (`select.*`)."""
 
-    def __init__(self, context: RunContext, mixture: DataMixture, prices: Prices) -> None:
-        self._context, self._mixture, self._prices = context, mixture, prices
+    def __init__(
+        self, context: RunContext, mixture: DataMixture, prices: Prices, scores: EpisodeScores
+    ) -> None:
+        self._context, self._mixture, self._prices, self._scores = context, mixture, prices, scores
 
     def select(self, iteration: int, explored: Sequence[Trajectory]) -> list[TrainingSequence]:
         """Training sequences: the selection of this iteration, joined with those of `select.merge`.
@@ -25,6 +29,7 @@ class Selection:
         context = self._context
         if context.has_finished(iteration):
             return []
+        given = self._scores.record(iteration, explored)
         own = self._mixture.own(iteration, explored)
         sequences = list(own.sequences)
         learnt = {
@@ -33,6 +38,7 @@ class Selection:
         chosen = [trajectory for trajectory in explored if trajectory.id in learnt]
         figures = selection_figures(explored, chosen, context.episodes.solved_before(iteration))
         context.say(iteration, sentence(figures))
+        figures |= given | variety_figures(explored)
         figures |= since_previous(context.episodes.outcomes("explore", iteration - 1), outcomes(explored))
         context.manifests.filtered(iteration, own.digest)
         beside = self._mixture.beside(iteration, sequences)

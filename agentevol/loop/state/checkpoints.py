@@ -74,6 +74,10 @@ class RunCheckpoints:
             return self._of("rewards", version)
         return Checkpoint(self._path / "reward", 0) if self._config.reward.initial_model else self.accepted(0)
 
+    def self_judge(self) -> Checkpoint:
+        """The run's own copy of `self.judge`, where that is a model besides those of the run."""
+        return Checkpoint(self._path / "self-judge", 0)
+
     def accept(self, version: int) -> Checkpoint:
         """Make the candidate checkpoint number `version`; safe to repeat."""
         checkpoint = self.accepted(version)

@@ -1,7 +1,7 @@
 """Writer of a run's manifests as its iterations proceed (`agentevol.data.manifests`)."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from agentevol.core.files import write_atomically
@@ -9,7 +9,16 @@ from agentevol.core.protocols import Checkpoint, TrainingSequence
 from agentevol.core.splits import iteration_seed
 from agentevol.data.composition import versions
 from agentevol.data.hashes import of_sequences
-from agentevol.data.manifests import Manifest, Stage, of_episodes, of_file, of_parts, of_scores, of_weights
+from agentevol.data.manifests import (
+    Manifest,
+    Stage,
+    of_episodes,
+    of_file,
+    of_numbers,
+    of_parts,
+    of_scores,
+    of_weights,
+)
 from agentevol.loop.state.run_folder import RunFolder
 from agentgym_store.records import Trajectory
 
@@ -39,9 +48,27 @@ class ManifestWriter:
         self._note(iteration, "explore", inputs, played, self._seed, newest)
         self._note(iteration, "score", {"explore": played}, of_scores(episodes), self._seed, newest)
 
+    def judged(
+        self,
+        iteration: int,
+        scores: Mapping[str, float] | None,
+        model: Checkpoint | None,
+        verdicts: Path | None,
+    ) -> None:
+        """Note the scores by which episodes are selected, None where they are not used, and the weights or
+        the verdicts that gave them.
+        """
+        inputs = {
+            **self._made(iteration, "explore"),
+            **({} if model is None else {"model": self._hash(model)}),
+        }
+        if verdicts is not None and verdicts.is_file():
+            inputs["verdicts"] = of_file(verdicts)
+        self._note(iteration, "judge", inputs, of_numbers(scores), self._drawn(iteration), iteration - 1)
+
     def filtered(self, iteration: int, digest: str) -> None:
         """Note the selected training sequences with weights, by their hash."""
-        inputs = self._made(iteration, "explore", "score")
+        inputs = self._made(iteration, "explore", "score", "judge")
         self._note(iteration, "filter", inputs, digest, self._drawn(iteration), iteration - 1)
 
     def merged(self, iteration: int, own: str, added: Sequence[str]) -> None:

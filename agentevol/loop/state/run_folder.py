@@ -14,6 +14,8 @@ iteration.
     reward/             a copy of `reward.model`, where there is one
     rewards/0001/       the reward model as trained by iteration 1, where `reward.refresh` is on
     judgements/0001.json  verdicts of `reward.judge` on explored episodes, 0001-valid.json on validation ones
+    self/0001.json      scores of self-evaluation, with `select.score = "self"`
+    self-judge/         a copy of `self.judge`, where that is a model besides those of the run
     iterations/0001.json
     manifests/0001.json inputs and outputs of each stage of iteration 1, as hashes
     sequences/0003.safetensors  encoded training sequences of iteration 3, for later iterations

@@ -10,6 +10,7 @@ from agentevol.data.selection.filters import (
     select,
     top_ratio,
 )
+from agentevol.data.selection.rescoring import rescored
 from agentgym_store.records import Cancelled, Ending, Failed, Terminated, Truncated, Turn
 
 
@@ -136,3 +137,33 @@ def test_refused_actions_and_repeated_turns_of_a_won_episode_are_not_learnt():
     assert learnt_turns(won, "all") == [True] * 5
     assert learnt_turns(won, "valid") == [True, False, True, True, True]
     assert learnt_turns(won, "fresh") == [True, False, False, True, True]  # the last one is answered anew
+
+
+def test_short_episodes_are_left_out_by_a_minimum_of_turns():
+    found = [
+        episode("a", 1.0, actions="a"),
+        episode("b", 1.0, actions="bc"),
+        episode("c", 1.0, actions="cde"),
+    ]
+    assert names(select(found, SelectConfig(min_turns=2), seed=0)) == ["b", "c"]
+    assert names(select(found, SelectConfig(min_turns=2, max_turns=2), seed=0)) == ["b"]
+
+
+def test_a_score_stands_for_the_return_and_episodes_without_one_are_left_out():
+    found = [episode("a", 1.0, actions="ab"), episode("b", 0.0), episode("c", 1.0)]
+    again = rescored(found, {"a": 0.25, "b": 0.75})
+    assert [(t.id, t.total_reward, [turn.reward for turn in t.turns]) for t in again] == [
+        ("a", 0.25, [0.0, 0.25]),
+        ("b", 0.75, [0.0, 0.75]),
+    ]
+    assert names(select(again, SelectConfig(rule="threshold", threshold=0.5), seed=0)) == ["b"]
+    broken = episode("d", 1.0, ending=Failed(failure="worker-lost"))
+    assert rescored([broken], {"d": 1.0}) == []
+
+
+def test_rejection_keeps_an_episode_with_the_probability_of_its_score():
+    found = rescored(
+        [episode(f"e{n}", 1.0, task=f"t{n}") for n in range(1000)], {f"e{n}": 0.3 for n in range(1000)}
+    )
+    kept = select(found, SelectConfig(rule="rejection"), seed=0)
+    assert 250 < len(kept) < 350

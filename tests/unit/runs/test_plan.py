@@ -35,6 +35,32 @@ def lines(*settings: str) -> list[str]:
             " each, stop when exploited 2 times in a row",
         ),
         (
+            ["algorithm=sft", "select.score=self", "select.rule=best_of", "self.min_auc=0.6"],
+            "score: the policy's own opinion, a digit of base by exact probabilities, in place of the return;"
+            " where the lower bound of its AUC is not above 0.6, the returns are used",
+        ),
+        (
+            [
+                "algorithm=sft",
+                "select.score=self",
+                "select.rule=all",
+                "self.judge=openai:big",
+                "self.distrust=stop",
+            ],
+            "score: the policy's own opinion, a digit of openai:big by the mean of 20 samples, in place of"
+            " the return; where the lower bound of its AUC is not above 0.5, the run stops",
+        ),
+        (
+            ["algorithm=sft", "select.score=judge", "reward.judge=rubric"],
+            "score: judge, in place of the return",
+        ),
+        (
+            ["algorithm=grpo", "reward.consistency=true"],
+            "reward: 0 * return + 1 * agreement with the majority of answers, where 0.3 to 0.9 agree, no"
+            " stop",
+        ),
+        (["guards.collapse=stop"], "guards: the run stops where the variety of explored episodes collapses"),
+        (
             ["environment.seats=2"],
             "seats: 2 in every episode, the policy plays all of them (self-play)",
         ),
