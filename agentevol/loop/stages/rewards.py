@@ -155,7 +155,7 @@ class Rewards:
             scores = {name: one.score for name, one in found.items()}
         elif isinstance(reward, FunctionReward):
             with self._context.drafts.timed(iteration, "score"):
-                scores = _scores(reward, explored)
+                scores = self._scores(reward, explored)
         elif isinstance(reward, ConsistencyReward):
             return self._majorities(reward, iteration, explored)
         else:
