@@ -35,7 +35,7 @@ class Questions(Environment[QuestionTask]):
     """Reward 1 for a reply with the right answer, by the verifier of the question.
 
     A reply is any text: how its answer is found is told in `agentgym_envs.questions.extraction`. The step's
-    info has the `outcome`, `right`, `wrong` or `no answer found`, and the `extracted` answer.
+    info has the `outcome`, `right`, `wrong` or `no answer found`, and the `answer` that was found in the reply.
 
     Options: `file`, JSON Lines of questions, or `imported` for those of `agentevol data import questions`;
     without one, generated arithmetic and word problems. `verifier` is that of the questions of a file which
@@ -112,7 +112,7 @@ class Questions(Environment[QuestionTask]):
         verdict = verify(task.verifier, action, task.answer)
         info: dict[str, object] = {"outcome": verdict.outcome}
         if verdict.extracted:
-            info["extracted"] = verdict.extracted[:SHOWN]
+            info["answer"] = verdict.extracted[:SHOWN]
         if verdict.outcome == "no answer found":
             info["invalid_action"] = True
         if task.verifier == NONE:

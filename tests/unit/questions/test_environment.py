@@ -31,9 +31,9 @@ def file_of(folder: Path, **fields: Any) -> str:
 @pytest.mark.parametrize(
     ("reply", "reward", "info"),
     [
-        ("The answer is 16.", 1.0, {"outcome": "right", "extracted": "16"}),
-        ("6 * 4 = 24, and 40 - 24 is 16", 1.0, {"outcome": "right", "extracted": "16"}),
-        ("The answer is 17.", 0.0, {"outcome": "wrong", "extracted": "17"}),
+        ("The answer is 16.", 1.0, {"outcome": "right", "answer": "16"}),
+        ("6 * 4 = 24, and 40 - 24 is 16", 1.0, {"outcome": "right", "answer": "16"}),
+        ("The answer is 17.", 0.0, {"outcome": "wrong", "answer": "17"}),
         ("I do not know.", 0.0, {"outcome": "no answer found", "invalid_action": True}),
         ("", 0.0, {"outcome": "no answer found", "invalid_action": True}),
     ],
