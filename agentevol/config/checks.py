@@ -280,6 +280,15 @@ def check_controllers(constraints: Mapping[str, Constraint], kl: KLTarget | None
         raise ValueError(f"kl.* has no effect: learn.algorithm {name!r} has no kl_coef above 0 to begin with")
 
 
+def check_temperature(explore: ExploreConfig, learn: LearnConfig) -> None:
+    """Raise `ValueError` where one temperature is to stand for episodes that have each their own."""
+    if isinstance(explore.temperature, tuple) and learn.rollout_temperature is not None:
+        raise ValueError(
+            "learn.rollout_temperature has no effect with a range of explore.temperature: each episode is"
+            " learnt at its own; leave it out"
+        )
+
+
 def check_groups(explore: ExploreConfig, learn: LearnConfig) -> None:
     """Raise `ValueError` where groups of samples have no effect, or are larger than the algorithm
     supports.

@@ -187,6 +187,7 @@ class RunConfig(Section):
         check_shaping(self.shaping, self.reward.on or self.process.on, learn, self.explore)
         checks.check_controllers(self.constraints, self.kl, learn)
         checks.check_groups(self.explore, learn)
+        checks.check_temperature(self.explore, learn)
         return self
 
     @field_validator("metrics")
@@ -255,8 +256,9 @@ class RunConfig(Section):
 
     @property
     def explore_sampling(self) -> Sampling:
-        """Sampling parameters of exploration."""
-        return self._sampling(self.explore.temperature)
+        """Sampling parameters of exploration; with a range of temperatures, requests have their own."""
+        heat = self.explore.temperature
+        return self._sampling(max(heat) if isinstance(heat, tuple) else heat)
 
     @property
     def evaluate_sampling(self) -> Sampling:

@@ -1,6 +1,7 @@
 """Configuration sections: the parts of `agentevol.config.run.RunConfig`."""
 
-from typing import Annotated, Literal
+from math import inf
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
 
@@ -97,7 +98,10 @@ class ExploreConfig(Section):
     signal for algorithms that compare them (dynamic sampling, arXiv:2503.14476). Only the other tasks are
     trained on.
     """
-    temperature: float = Field(default=1.0, gt=0)
+    temperature: float | tuple[float, float] = 1.0
+    """Sampling temperature. Two numbers are a range, `[0.5,1.0]`: each episode has one of its own, drawn
+    uniformly by its seed and recorded (`Trajectory.temperature`), and is learnt at it.
+    """
     max_new_tokens: int | None = Field(default=None, ge=1)
     """Maximum tokens of an action; None is twice the longest action of the environment's expert, at least
     16.
@@ -108,6 +112,21 @@ class ExploreConfig(Section):
     """Share of failed episodes above which the run stops."""
     commit_every: int = Field(default=64, ge=1)
     """Finished episodes in one commit to the table: the maximum loss when the run is killed."""
+
+    @field_validator("temperature", mode="before")
+    @classmethod
+    def _is_above_0_and_rises(cls, value: object) -> float | tuple[float, float]:
+        ends: Any = value if isinstance(value, list | tuple) else [value]
+        try:
+            low, *high = [float(end) for end in ends]
+        except (TypeError, ValueError) as cause:
+            raise ValueError(f"a number, or a range as in [0.5,1.0], not {value!r}") from cause
+        if len(high) > 1 or not all(0 < end < inf for end in (low, *high)) or (high and not low < high[0]):
+            raise ValueError(
+                f"a finite number above 0, or a range of two of them, the lower first, as in [0.5,1.0], not"
+                f" {value!r}"
+            )
+        return (low, high[0]) if high else low
 
 
 SELECTIONS = Extensions(

@@ -56,10 +56,10 @@ class LearnerWorker:
         self._copies.use(job.start, job.reference, job.sampler, job.anchor and job.anchor.checkpoint)
         self._join(meeting)
         self._progress = (0, 0, 0.0)
-        temperature = config.learn.rollout_temperature or config.explore.temperature
-        learner = GradientLearner(
-            config.learn.model_copy(update={"rollout_temperature": temperature}), self._note, self._ranks
-        )
+        learn, heat = config.learn, config.explore.temperature
+        if learn.rollout_temperature is None and not isinstance(heat, tuple):  # else episodes have their own
+            learn = learn.model_copy(update={"rollout_temperature": heat})
+        learner = GradientLearner(learn, self._note, self._ranks)
         report = learner.learn(self._here(job))
         if self._rank == 0:
             self._copies.hand_in(job.out)
