@@ -50,6 +50,42 @@ def check_pairs(pairs: PairsConfig, learn: LearnConfig) -> None:
         raise ValueError(f"pairs.* has no effect: learn.algorithm {learn.algorithm!r} learns from {data}")
 
 
+def check_pairs_of_one_set(pairs: PairsConfig) -> None:
+    """Raise `ValueError` for sources of pairs that only the iterations of a run have."""
+    for name in ("demonstrations", "memory"):
+        if getattr(pairs, name):
+            raise ValueError(f"pairs.{name} has no effect here: it is for the iterations of a run")
+
+
+def check_pair_sources(
+    pairs: PairsConfig, learn: LearnConfig, shown: DemonstrationConfig, start: str, iterations: int
+) -> None:
+    """Raise `ValueError` where a run has no demonstrations or earlier episodes to make pairs of, or learns
+    from them with another reference than such pairs are for.
+    """
+    chosen = objective(learn.algorithm, learn.options)
+    for name in ("demonstrations", "memory"):
+        if getattr(pairs, name) and chosen.algorithm.data != "pairs":
+            raise ValueError(
+                f"pairs.{name} has no effect: learn.algorithm {learn.algorithm!r} learns from"
+                f" {chosen.algorithm.data}, not pairs"
+            )
+    if pairs.demonstrations and not shown.tasks:
+        raise ValueError("pairs.demonstrations has no effect without demonstrations.tasks")
+    if pairs.demonstrations == "any" and "ref_logp" not in chosen.needs:
+        raise ValueError(
+            f"pairs.demonstrations = 'any' needs a reference model: learn.algorithm {learn.algorithm!r} has"
+            " none; take 'dpo', or 'lost'"
+        )
+    if pairs.demonstrations == "any" and (start, learn.reference) != ("latest", "start"):
+        raise ValueError(
+            "pairs.demonstrations = 'any' has the latest policy as reference model: set start = 'latest' and"
+            " learn.reference = 'start'"
+        )
+    if pairs.memory and iterations == 1:
+        raise ValueError("pairs.memory has no effect in one iteration: there is no earlier one")
+
+
 def check_sequences(learn: LearnConfig, select: SelectConfig) -> None:
     """Raise `ValueError` where the algorithm or another setting does not support a training sequence per
     turn.
@@ -100,12 +136,13 @@ def check_thresholds(
 
 
 def check_demonstrations(
-    shown: DemonstrationConfig, start: str, select: SelectConfig, learn: LearnConfig
+    shown: DemonstrationConfig, start: str, select: SelectConfig, learn: LearnConfig, pairs: PairsConfig
 ) -> None:
     """Raise `ValueError` where demonstrations are not learnt from, or the cloned policy would be
     discarded.
     """
-    if shown.tasks and select.merge == "none" and learn.ewc is None and not shown.clone:
+    read = learn.ewc is not None or shown.clone or pairs.demonstrations
+    if shown.tasks and select.merge == "none" and not read:
         raise ValueError(
             "demonstrations.tasks has no effect with select.merge = 'none': set demonstrations.clone = true,"
             " or another select.merge"

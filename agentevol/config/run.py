@@ -158,7 +158,7 @@ class RunConfig(Section):
     @model_validator(mode="after")
     def _explores_and_selects(self) -> "RunConfig":
         select, learn = self.select, self.learn
-        checks.check_demonstrations(self.demonstrations, self.start, select, learn)
+        checks.check_demonstrations(self.demonstrations, self.start, select, learn, self.pairs)
         checks.check_cluster(self.ray, self.environment)
         checks.check_partner(self.environment, self.engine)
         if self.checkpoints is not None:
@@ -180,6 +180,7 @@ class RunConfig(Section):
         checks.check_thresholds(learn, select, self.environment.name, self.retained)
         if not isinstance(self.reward, TrainedModelReward):
             checks.check_pairs(self.pairs, learn)
+        checks.check_pair_sources(self.pairs, learn, self.demonstrations, self.start, self.iterations)
         checks.check_memory(learn, select, self.replay, self.retained, self.demonstrations.tasks)
         checks.check_interpolate(self.interpolate, learn)
         checks.check_process(self.process, learn)
@@ -347,6 +348,7 @@ class TrainConfig(Section):
         checks.check_algorithm(self.learn, self.select)
         checks.check_thresholds(self.learn, self.select, None, self.retained)
         checks.check_pairs(self.pairs, self.learn)
+        checks.check_pairs_of_one_set(self.pairs)
         if self.select.max_lag is not None and self.learn.algorithm == "process_reward":
             raise ValueError("select.max_lag has no effect: values of states do not depend on the weights")
         if self.learn.reference != "start":

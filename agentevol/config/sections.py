@@ -211,7 +211,16 @@ class PairsConfig(Section):
     with a common prefix, after which training begins.
     """
     per_task: int = Field(default=8, ge=1)
-    """For `all_capped` and `same_prefix`."""
+    """For `all_capped`, `same_prefix` and `demonstrations`."""
+    demonstrations: Literal["lost", "any"] | None = None
+    """In a run, pairs in which the expert's episode of `demonstrations.tasks` is chosen: above own episodes
+    of its task that are lost, beside the pairs of own ones (ETO, arXiv:2403.02502), or above any own one, in
+    place of them, with the latest policy as the reference model (SPIN, arXiv:2401.01335).
+    """
+    memory: int = Field(default=0, ge=0)
+    """In a run, the number of earlier iterations whose lost episodes may be rejected sides, too, where their
+    task is explored again.
+    """
     outcome_gap: float = Field(default=0.1, ge=0)
     """Returns that differ by less are equal."""
     tie_breaks: bool = False

@@ -10,6 +10,7 @@ from agentevol.core.splits import iteration_seed
 from agentevol.data.composition import versions
 from agentevol.data.hashes import of_sequences
 from agentevol.data.manifests import Manifest, Stage, of_episodes, of_file, of_parts, of_scores, of_weights
+from agentevol.data.pair_sources import NO_SOURCES, PairSources
 from agentevol.loop.state.run_folder import RunFolder
 from agentgym_store.records import Trajectory
 
@@ -39,9 +40,11 @@ class ManifestWriter:
         self._note(iteration, "explore", inputs, played, self._seed, newest)
         self._note(iteration, "score", {"explore": played}, of_scores(episodes), self._seed, newest)
 
-    def filtered(self, iteration: int, digest: str) -> None:
-        """Note the selected training sequences with weights, by their hash."""
-        inputs = self._made(iteration, "explore", "score")
+    def filtered(self, iteration: int, digest: str, sources: PairSources = NO_SOURCES) -> None:
+        """Note the selected training sequences with weights, by their hash, and the `sources` of pairs."""
+        beside = {"demonstrations": sources.demonstrations, "lost before": sources.lost}
+        named = {name: of_episodes(episodes) for name, episodes in beside.items() if episodes}
+        inputs = {**self._made(iteration, "explore", "score"), **named}
         self._note(iteration, "filter", inputs, digest, self._drawn(iteration), iteration - 1)
 
     def merged(self, iteration: int, own: str, added: Sequence[str]) -> None:
