@@ -8,6 +8,7 @@ from agentevol.config.constraints import Constraint
 from agentevol.config.engine import EmbeddedConfig, EngineSection, VllmConfig, VllmServersConfig
 from agentevol.config.forgetting import InterpolateConfig, ReplayConfig, RetainedConfig
 from agentevol.config.learner import LearnConfig
+from agentevol.config.population import PopulationConfig
 from agentevol.config.rewards.process import ProcessSection
 from agentevol.config.rewards.reward import RewardSection
 from agentevol.config.rollout import AsynchronousConfig, RolloutSection, SynchronousConfig
@@ -323,6 +324,25 @@ def check_temperature(explore: ExploreConfig, learn: LearnConfig) -> None:
         raise ValueError(
             "learn.rollout_temperature has no effect with a range of explore.temperature: each episode is"
             " learnt at its own; leave it out"
+        )
+
+
+def check_population(
+    population: PopulationConfig, url: str | None, shown: DemonstrationConfig, learn: LearnConfig
+) -> None:
+    """Raise `ValueError` for members without one start, or whose weights or places a population cannot
+    have.
+    """
+    if url is not None:
+        raise ValueError(f"population: its members are folders beside each other: leave out {url}")
+    if shown.clone:
+        raise ValueError(
+            "population: its members have one start, and each would clone its own: set demonstrations.clone ="
+            " false, with a base that is an agent"
+        )
+    if population.merge != "none" and learn.lora is not None and learn.lora.keep:
+        raise ValueError(
+            "population.merge averages whole weights, learn.lora.keep continues to train adapters"
         )
 
 

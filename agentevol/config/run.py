@@ -31,6 +31,7 @@ from agentevol.config.metrics import DEFAULT, SINKS
 from agentevol.config.migration import migrated
 from agentevol.config.placements import names as placements
 from agentevol.config.placements import preset_file
+from agentevol.config.population import PopulationConfig, check_members, spans
 from agentevol.config.presets import (
     ALGORITHM_BY_ENVIRONMENT,
     BY_DATA,
@@ -146,6 +147,8 @@ class RunConfig(Section):
     """
     evaluate: EvaluateConfig = EvaluateConfig()
     ray: RayConfig = RayConfig()
+    population: PopulationConfig | None = None
+    """Several runs from one start, of which the best goes on; `population.size=4` begins one."""
 
     @field_validator("table", "checkpoints")
     @classmethod
@@ -206,6 +209,18 @@ class RunConfig(Section):
                 "select.merge = 'replay' has no effect in one iteration without retained.data or"
                 " demonstrations.tasks"
             )
+        return self
+
+    @model_validator(mode="after")
+    def _is_a_population(self) -> "RunConfig":
+        own = self.population
+        if own is not None:
+            check_members(own)
+            checks.check_population(own, self.table or self.checkpoints, self.demonstrations, self.learn)
+            try:
+                spans(own, self.iterations, self.explore.tasks * self.explore.samples)
+            except ConfigError as cause:
+                raise ValueError(str(cause)) from cause
         return self
 
     @property

@@ -64,5 +64,6 @@ class Processes:
 def go_on(folder: RunFolder, processes: Processes) -> None:
     """Run, or finish, the run in `folder`."""
     base = folder.checkpoints.base()
+    processes.version = base.version
     with Stages(RunContext.of(folder, processes, "", base, Progress(Console(quiet=True)))) as run:
         evolve(run)

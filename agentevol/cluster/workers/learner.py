@@ -105,6 +105,18 @@ class LearnerWorker:
             write_between(before.path, after.path, share, place, precision(config.learn.save_dtype))
         self._copies.hand_in(out.path)
 
+    def average(self, config: RunConfig, members: Sequence[Checkpoint], out: Checkpoint) -> None:
+        """Write the checkpoint `out` with the mean of the members' weights."""
+        from agentevol.learn.continual.averaging import write_mean
+        from agentevol.learn.network.model_checks import precision
+
+        self._copies.use(*members)
+        place = self._copies.place(out.path)
+        if not place.is_dir():  # called again after a loss
+            folders = [self._copies.here(one).path for one in members]
+            write_mean(folders, place, out.version, precision(config.learn.save_dtype))
+        self._copies.hand_in(out.path)
+
     def send(
         self,
         meeting: tuple[str, int] | None,
