@@ -7,10 +7,11 @@ Names for other packages: `answer_lengths.ANSWER_TOKENS`, `answer_lengths.THINKI
 `composition.turns_by_version`, `composition.version_lag`, `composition.versions`, `episode_logs.Seat`,
 `episode_logs.episode_logs`, `episode_logs.left_out_text`, `groups.GROUP`, `groups.own_part`,
 `hashes.of_sequences`, `manifests.Manifest`, `manifests.Stage`, `manifests.of_episodes`, `manifests.of_file`,
-`manifests.of_parts`, `manifests.of_scores`, `manifests.of_weights`, `preference_pairs.Label`,
-`preference_pairs.Pair`, `replay.again`, `replay.by_player`, `replay.copied`, `replay.replayed`,
-`replay.replayed_places`, `replay.retained_episodes`, `replay.retained_sequences`, `replay.said_in`,
-`stored_episodes.episodes_in`, `stored_episodes.open_table`, `stored_episodes.table_of`,
-`training_sequences.costs`, `training_sequences.labelled`, `training_sequences.paired`,
-`training_sequences.sequences_of`, `training_sequences.valued`.
+`manifests.of_parts`, `manifests.of_scores`, `manifests.of_weights`, `pair_sources.NO_SOURCES`,
+`pair_sources.PairSources`, `pair_sources.lost_before`, `preference_pairs.Label`, `preference_pairs.Pair`,
+`replay.again`, `replay.by_player`, `replay.copied`, `replay.replayed`, `replay.replayed_places`,
+`replay.retained_episodes`, `replay.retained_sequences`, `replay.said_in`, `stored_episodes.episodes_in`,
+`stored_episodes.open_table`, `stored_episodes.table_of`, `training_sequences.costs`,
+`training_sequences.labelled`, `training_sequences.paired`, `training_sequences.sequences_of`,
+`training_sequences.valued`.
 """

@@ -17,7 +17,7 @@ class Standing(Record):
     """Name of its run."""
     mean: float
     behind: float
-    """How much the best one is better, on average of the same tasks."""
+    """Mean difference of the best one and this one, task by task."""
     error: float | None = None
     """Standard error of this paired difference; None for fewer than two tasks."""
     tasks: int
