@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from agentevol.cli.console.configuration import Arguments, file_and_overrides
+from agentevol.cli.console.output import print_table
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -52,6 +53,8 @@ def run(
     Example: agentevol run --iters 5 --out runs/first explore.tasks=200
 
     Example: agentevol run --preset aml env=social
+
+    Example: agentevol run population.size=4 population.rule=halving population.rates=[0.5,1,2]
     """
     from rich.console import Console
 
@@ -89,8 +92,12 @@ def _shortcuts(*, iters: int | None, seed: int | None, data: str | None) -> list
 
 
 def _print(summary: "RunSummary", path: Path, console: "Console") -> None:
+    from agentevol.loop.population.records import HEADER, TITLE, members_table, read_record
     from agentevol.loop.report.table import terminal_table
 
+    members = read_record(path)
+    if members is not None:
+        print_table(HEADER, members_table(members), title=TITLE)
     console.print(terminal_table(summary))
     console.print(
         f"report: {path / 'report.html'}  plot: {path / 'success.png'}", markup=False, soft_wrap=True

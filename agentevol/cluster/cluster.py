@@ -214,6 +214,12 @@ class Cluster:
         self._ask("interpolate", self._config, previous, learnt, share, out)
         self._published.take_in(out.path)
 
+    def average(self, members: Sequence[Checkpoint], out: Checkpoint) -> None:
+        """Write `out` with the mean of the members' weights."""
+        self._published.hand_out(*members)
+        self._ask("average", self._config, members, out)
+        self._published.take_in(out.path)
+
     def _ask(self, what: str, *given: Any) -> Any:
         with self._learners_turn():
             return self._learners.ask(what, *given)

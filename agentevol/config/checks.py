@@ -8,6 +8,7 @@ from agentevol.config.constraints import Constraint
 from agentevol.config.engine import EmbeddedConfig, EngineSection, VllmConfig, VllmServersConfig
 from agentevol.config.forgetting import InterpolateConfig, ReplayConfig, RetainedConfig
 from agentevol.config.learner import LearnConfig
+from agentevol.config.population import PopulationConfig
 from agentevol.config.rewards.process import ProcessSection
 from agentevol.config.rewards.reward import ConsistencyReward, JudgeReward, RewardSection
 from agentevol.config.rollout import AsynchronousConfig, RolloutSection, SynchronousConfig
@@ -49,6 +50,42 @@ def check_pairs(pairs: PairsConfig, learn: LearnConfig) -> None:
     data = algorithm(learn.algorithm).data
     if data not in ("pairs", "labels") and pairs != PairsConfig():
         raise ValueError(f"pairs.* has no effect: learn.algorithm {learn.algorithm!r} learns from {data}")
+
+
+def check_pairs_of_one_set(pairs: PairsConfig) -> None:
+    """Raise `ValueError` for sources of pairs that only the iterations of a run have."""
+    for name in ("demonstrations", "memory"):
+        if getattr(pairs, name):
+            raise ValueError(f"pairs.{name} has no effect here: it is for the iterations of a run")
+
+
+def check_pair_sources(
+    pairs: PairsConfig, learn: LearnConfig, shown: DemonstrationConfig, start: str, iterations: int
+) -> None:
+    """Raise `ValueError` where a run has no demonstrations or earlier episodes to make pairs of, or learns
+    from them with another reference than such pairs are for.
+    """
+    chosen = objective(learn.algorithm, learn.options)
+    for name in ("demonstrations", "memory"):
+        if getattr(pairs, name) and chosen.algorithm.data != "pairs":
+            raise ValueError(
+                f"pairs.{name} has no effect: learn.algorithm {learn.algorithm!r} learns from"
+                f" {chosen.algorithm.data}, not pairs"
+            )
+    if pairs.demonstrations and not shown.tasks:
+        raise ValueError("pairs.demonstrations has no effect without demonstrations.tasks")
+    if pairs.demonstrations == "any" and "ref_logp" not in chosen.needs:
+        raise ValueError(
+            f"pairs.demonstrations = 'any' needs a reference model: learn.algorithm {learn.algorithm!r} has"
+            " none; take 'dpo', or 'lost'"
+        )
+    if pairs.demonstrations == "any" and (start, learn.reference) != ("latest", "start"):
+        raise ValueError(
+            "pairs.demonstrations = 'any' has the latest policy as reference model: set start = 'latest' and"
+            " learn.reference = 'start'"
+        )
+    if pairs.memory and iterations == 1:
+        raise ValueError("pairs.memory has no effect in one iteration: there is no earlier one")
 
 
 def check_sequences(learn: LearnConfig, select: SelectConfig) -> None:
@@ -101,12 +138,13 @@ def check_thresholds(
 
 
 def check_demonstrations(
-    shown: DemonstrationConfig, start: str, select: SelectConfig, learn: LearnConfig
+    shown: DemonstrationConfig, start: str, select: SelectConfig, learn: LearnConfig, pairs: PairsConfig
 ) -> None:
     """Raise `ValueError` where demonstrations are not learnt from, or the cloned policy would be
     discarded.
     """
-    if shown.tasks and select.merge == "none" and learn.ewc is None and not shown.clone:
+    read = learn.ewc is not None or shown.clone or pairs.demonstrations
+    if shown.tasks and select.merge == "none" and not read:
         raise ValueError(
             "demonstrations.tasks has no effect with select.merge = 'none': set demonstrations.clone = true,"
             " or another select.merge"
@@ -279,6 +317,34 @@ def check_controllers(constraints: Mapping[str, Constraint], kl: KLTarget | None
         )
     if kl is not None and not objective(name, learn.options).options.get("kl_coef"):
         raise ValueError(f"kl.* has no effect: learn.algorithm {name!r} has no kl_coef above 0 to begin with")
+
+
+def check_temperature(explore: ExploreConfig, learn: LearnConfig) -> None:
+    """Raise `ValueError` where one temperature is to stand for episodes that have each their own."""
+    if isinstance(explore.temperature, tuple) and learn.rollout_temperature is not None:
+        raise ValueError(
+            "learn.rollout_temperature has no effect with a range of explore.temperature: each episode is"
+            " learnt at its own; leave it out"
+        )
+
+
+def check_population(
+    population: PopulationConfig, url: str | None, shown: DemonstrationConfig, learn: LearnConfig
+) -> None:
+    """Raise `ValueError` for members without one start, or whose weights or places a population cannot
+    have.
+    """
+    if url is not None:
+        raise ValueError(f"population: its members are folders beside each other: leave out {url}")
+    if shown.clone:
+        raise ValueError(
+            "population: its members have one start, and each would clone its own: set demonstrations.clone ="
+            " false, with a base that is an agent"
+        )
+    if population.merge != "none" and learn.lora is not None and learn.lora.keep:
+        raise ValueError(
+            "population.merge averages whole weights, learn.lora.keep continues to train adapters"
+        )
 
 
 def check_groups(explore: ExploreConfig, learn: LearnConfig) -> None:

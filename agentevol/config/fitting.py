@@ -134,12 +134,27 @@ def _check_enough(config: RunConfig, counts: TaskCounts, total: int, sizes: dict
             raise ConfigError(f"{counts.environment} has no tasks in split {split!r}")
 
 
+def _half(config: RunConfig, sizes: dict[str, int | None]) -> int | None:
+    """Validation tasks that choose among the members of a population: at most half of the split."""
+    wanted, size = config.evaluate.validation_episodes, sizes.get(config.validate_split)
+    if size is None:
+        return wanted
+    if size < 2:
+        raise ConfigError(
+            f"population: the split {config.validate_split!r} has {size} task, and a result is judged on"
+            " others than those that choose it; name another evaluate.validation_split"
+        )
+    return min(wanted or size, size // 2)
+
+
 def _with_counts(config: RunConfig, sizes: dict[str, int | None]) -> RunConfig:
     def at_most(wanted: int | None, split: str) -> int | None:
         size = sizes.get(split)
         return wanted if wanted is None or size is None else min(wanted, size)
 
     explore, evaluate, shown = config.explore, config.evaluate, config.demonstrations
+    if config.population is not None:  # half of them choose members, others judge the result
+        evaluate = evaluate.model_copy(update={"validation_episodes": _half(config, sizes)})
     return config.model_copy(
         update={
             "explore": explore.model_copy(update={"tasks": at_most(explore.tasks, config.explore_split)}),

@@ -77,7 +77,8 @@ class LearnConfig(BaseModel):
     """CPU threads while learning; None keeps torch's setting."""
     rollout_temperature: float | None = Field(default=None, gt=0)
     """Temperature at which the rollouts were sampled: algorithms that read rewards compare log-probabilities
-    at it, and so does `logp_gap`. None is 1, or in a run its `explore.temperature`.
+    at it, and so does `logp_gap`. None is 1, or in a run its `explore.temperature`. Episodes that have one
+    of their own (`Trajectory.temperature`) are compared at that.
     """
     old_logprobs: Literal["recomputed", "rollout"] = "recomputed"
     """Source of the old probabilities in the importance ratio: `recomputed` by the learner with the weights

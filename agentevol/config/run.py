@@ -31,6 +31,7 @@ from agentevol.config.metrics import DEFAULT, SINKS
 from agentevol.config.migration import migrated
 from agentevol.config.placements import names as placements
 from agentevol.config.placements import preset_file
+from agentevol.config.population import PopulationConfig, check_members, spans
 from agentevol.config.presets import (
     ALGORITHM_BY_ENVIRONMENT,
     BY_DATA,
@@ -146,6 +147,8 @@ class RunConfig(Section):
     """
     evaluate: EvaluateConfig = EvaluateConfig()
     ray: RayConfig = RayConfig()
+    population: PopulationConfig | None = None
+    """Several runs from one start, of which the best goes on; `population.size=4` begins one."""
 
     @field_validator("table", "checkpoints")
     @classmethod
@@ -158,7 +161,7 @@ class RunConfig(Section):
     @model_validator(mode="after")
     def _explores_and_selects(self) -> "RunConfig":
         select, learn = self.select, self.learn
-        checks.check_demonstrations(self.demonstrations, self.start, select, learn)
+        checks.check_demonstrations(self.demonstrations, self.start, select, learn, self.pairs)
         checks.check_cluster(self.ray, self.environment)
         checks.check_partner(self.environment, self.engine)
         if self.checkpoints is not None:
@@ -180,6 +183,7 @@ class RunConfig(Section):
         checks.check_thresholds(learn, select, self.environment.name, self.retained)
         if not isinstance(self.reward, TrainedModelReward):
             checks.check_pairs(self.pairs, learn)
+        checks.check_pair_sources(self.pairs, learn, self.demonstrations, self.start, self.iterations)
         checks.check_memory(learn, select, self.replay, self.retained, self.demonstrations.tasks)
         checks.check_interpolate(self.interpolate, learn)
         checks.check_process(self.process, learn)
@@ -190,6 +194,7 @@ class RunConfig(Section):
         check_shaping(self.shaping, rewarded, learn, self.explore)
         checks.check_controllers(self.constraints, self.kl, learn)
         checks.check_groups(self.explore, learn)
+        checks.check_temperature(self.explore, learn)
         return self
 
     @field_validator("metrics")
@@ -207,6 +212,18 @@ class RunConfig(Section):
                 "select.merge = 'replay' has no effect in one iteration without retained.data or"
                 " demonstrations.tasks"
             )
+        return self
+
+    @model_validator(mode="after")
+    def _is_a_population(self) -> "RunConfig":
+        own = self.population
+        if own is not None:
+            check_members(own)
+            checks.check_population(own, self.table or self.checkpoints, self.demonstrations, self.learn)
+            try:
+                spans(own, self.iterations, self.explore.tasks * self.explore.samples)
+            except ConfigError as cause:
+                raise ValueError(str(cause)) from cause
         return self
 
     @property
@@ -258,8 +275,9 @@ class RunConfig(Section):
 
     @property
     def explore_sampling(self) -> Sampling:
-        """Sampling parameters of exploration."""
-        return self._sampling(self.explore.temperature)
+        """Sampling parameters of exploration; with a range of temperatures, requests have their own."""
+        heat = self.explore.temperature
+        return self._sampling(max(heat) if isinstance(heat, tuple) else heat)
 
     @property
     def evaluate_sampling(self) -> Sampling:
@@ -356,6 +374,7 @@ class TrainConfig(Section):
         checks.check_algorithm(self.learn, self.select)
         checks.check_thresholds(self.learn, self.select, None, self.retained)
         checks.check_pairs(self.pairs, self.learn)
+        checks.check_pairs_of_one_set(self.pairs)
         if self.select.max_lag is not None and self.learn.algorithm == "process_reward":
             raise ValueError("select.max_lag has no effect: values of states do not depend on the weights")
         if self.learn.reference != "start":

@@ -1,5 +1,6 @@
 """Configuration sections: the parts of `agentevol.config.run.RunConfig`."""
 
+from math import inf
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -115,7 +116,10 @@ class ExploreConfig(Section):
     signal for algorithms that compare them (dynamic sampling, arXiv:2503.14476). Only the other tasks are
     trained on.
     """
-    temperature: float = Field(default=1.0, gt=0)
+    temperature: float | tuple[float, float] = 1.0
+    """Sampling temperature. Two numbers are a range, `[0.5,1.0]`: each episode has one of its own, drawn
+    uniformly by its seed and recorded (`Trajectory.temperature`), and is learnt at it.
+    """
     max_new_tokens: int | None = Field(default=None, ge=1)
     """Maximum tokens of an action; None is twice the longest action of the environment's expert, at least
     16.
@@ -126,6 +130,21 @@ class ExploreConfig(Section):
     """Share of failed episodes above which the run stops."""
     commit_every: int = Field(default=64, ge=1)
     """Finished episodes in one commit to the table: the maximum loss when the run is killed."""
+
+    @field_validator("temperature", mode="before")
+    @classmethod
+    def _is_above_0_and_rises(cls, value: object) -> float | tuple[float, float]:
+        ends: Any = value if isinstance(value, list | tuple) else [value]
+        try:
+            low, *high = [float(end) for end in ends]
+        except (TypeError, ValueError) as cause:
+            raise ValueError(f"a number, or a range as in [0.5,1.0], not {value!r}") from cause
+        if len(high) > 1 or not all(0 < end < inf for end in (low, *high)) or (high and not low < high[0]):
+            raise ValueError(
+                f"a finite number above 0, or a range of two of them, the lower first, as in [0.5,1.0], not"
+                f" {value!r}"
+            )
+        return (low, high[0]) if high else low
 
 
 RETURN = "return"
@@ -229,7 +248,16 @@ class PairsConfig(Section):
     with a common prefix, after which training begins.
     """
     per_task: int = Field(default=8, ge=1)
-    """For `all_capped` and `same_prefix`."""
+    """For `all_capped`, `same_prefix` and `demonstrations`."""
+    demonstrations: Literal["lost", "any"] | None = None
+    """In a run, pairs in which the expert's episode of `demonstrations.tasks` is chosen: above own episodes
+    of its task that are lost, beside the pairs of own ones (ETO, arXiv:2403.02502), or above any own one, in
+    place of them, with the latest policy as the reference model (SPIN, arXiv:2401.01335).
+    """
+    memory: int = Field(default=0, ge=0)
+    """In a run, the number of earlier iterations whose lost episodes may be rejected sides, too, where their
+    task is explored again.
+    """
     outcome_gap: float = Field(default=0.1, ge=0)
     """Returns that differ by less are equal."""
     tie_breaks: bool = False

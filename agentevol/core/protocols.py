@@ -202,6 +202,8 @@ class TrainingSequence:
     """
     environment: str = ""
     """Environment of the episode; empty for texts."""
+    temperature: float | None = None
+    """Temperature at which its episode was sampled; None is that of the run (`learn.rollout_temperature`)."""
     drift_events: int = 0
     """Turns of the whole episode whose prompt did not extend the previous prompt and sample."""
 

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from hashlib import sha256
+from math import isnan
 from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from typing import Any, overload
@@ -157,7 +158,7 @@ class EncodedSequences(Sequence[TrainingSequence]):
     def _sequence(self, index: int) -> TrainingSequence:
         columns, about = self._columns, self._about
         start, end = _bounds(columns["sequence_ends"], index)
-        version = int(columns["policy_version"][index])
+        version, heat = int(columns["policy_version"][index]), float(columns["temperature"][index])
         return TrainingSequence(
             token_ids=columns["token_ids"][start:end],
             mask=columns["mask"][start:end],
@@ -167,6 +168,7 @@ class EncodedSequences(Sequence[TrainingSequence]):
             trajectory_id=about.ids[index],
             policy_version=None if version == NO_VERSION else version,
             environment=about.environments[index],
+            temperature=None if isnan(heat) else heat,
             drift_events=int(columns["drift_events"][index]),
         )
 
@@ -245,6 +247,7 @@ def _by_sequence(sequences: Sequence[TrainingSequence]) -> dict[str, NDArray[Any
         "sequence_ends": np.cumsum([len(sequence.token_ids) for sequence in sequences], dtype=np.int64),
         "weight": np.asarray([sequence.weight for sequence in sequences], np.float64),
         "policy_version": np.asarray(versions, np.int64),
+        "temperature": np.asarray([sequence.temperature for sequence in sequences], np.float64),  # None: NaN
         "drift_events": np.asarray([sequence.drift_events for sequence in sequences], np.int64),
         "learnt_tokens": np.asarray(learnt, np.int64),
     }

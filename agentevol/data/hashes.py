@@ -20,6 +20,7 @@ def of_sequences(sequences: Iterable[TrainingSequence]) -> str:
             sequence.side,
             sequence.margin,
             rewards,
+            *([] if sequence.temperature is None else [sequence.temperature]),
         ]
         digest.update(json.dumps(named).encode())
         digest.update(sequence.token_ids.tobytes())

@@ -93,8 +93,9 @@ def pair_up(
     per_task: int = 8,
     truncated_is_loss: bool = False,
     seed: int = 0,
+    remembered: Iterable[Trajectory] = (),
 ) -> Pairing:
-    """Pairs within each task, never across tasks.
+    """Pairs within each task, never across tasks. `remembered` episodes may be rejected, never chosen.
 
     `best_worst` makes one pair of a task, of the best and the worst episode; `adjacent` pairs each episode
     with the next worse; `all_capped` draws at most `per_task` of all pairs; `same_prefix` draws them from
@@ -103,11 +104,13 @@ def pair_up(
     """
     limits = bands or Bands()
     groups = by_key(scored(trajectories), task_key)
+    old = by_key(scored(remembered), task_key)
     found: list[Pair] = []
     one_sided = cut_off = identical = 0
     for task in sorted(groups):
-        ordered = ranked(groups[task], limits)
-        better = _better_worse(ordered, limits)
+        earlier = old.get(task, [])
+        ordered, never = ranked([*groups[task], *earlier], limits), {one.id for one in earlier}
+        better = [one for one in _better_worse(ordered, limits) if ordered[one[0]].id not in never]
         kept = [(i, j) for i, j, by in better if truncated_is_loss or not _only_cut_off(ordered[j], by)]
         unlike = [(i, j) for i, j in kept if said(ordered[i]) != said(ordered[j])]
         one_sided += not better

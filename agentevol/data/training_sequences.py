@@ -10,28 +10,39 @@ from dataclasses import replace
 import numpy as np
 
 from agentevol.config.run import RunConfig, TrainConfig
-from agentevol.config.sections import PairsConfig, SelectConfig
+from agentevol.config.sections import SelectConfig
+from agentevol.core.action_formats.registry import action_format
 from agentevol.core.algorithms.contract import Floats, Objective
 from agentevol.core.protocols import EpisodeFacts, SequenceKind, TrainingSequence
 from agentevol.data.answer_lengths import with_answers
 from agentevol.data.auxiliary_sequences import with_auxiliary_sequences
 from agentevol.data.final_observation import with_closing
 from agentevol.data.groups import group_of
-from agentevol.data.preference_pairs import Label, Pair, bands_of, labels, pair_up
+from agentevol.data.pair_sources import NO_SOURCES, PairSources, all_pairs, is_scripted
+from agentevol.data.preference_pairs import Label, Pair, labels
 from agentevol.data.selection.filters import learnt_turns
 from agentevol.learn.algorithms.episode_weights import members
-from agentevol.learn.batches.packing import episode_sequences, last_tokens
+from agentevol.learn.batches.packing import demonstration, episode_sequences, last_tokens
 from agentevol.learn.batches.trainable_sequences import NothingToLearn
 from agentevol.learn.rewards.monte_carlo_values import StateValue, StateValues
 from agentevol.learn.rewards.repetition import repeated_share
+from agentevol.models.rendering import ChatRenderer, load_tokenizer
 from agentevol.models.resolution import resolve
 from agentgym_store.records import STATE, Trajectory, total_costs
 
+Encoder = Callable[[Trajectory], TrainingSequence]
+"""Encoder of the texts of a scripted episode."""
+
 
 def sequences_of(
-    trajectories: Sequence[Trajectory], objective: Objective, config: RunConfig | TrainConfig, seed: int
+    trajectories: Sequence[Trajectory],
+    objective: Objective,
+    config: RunConfig | TrainConfig,
+    seed: int,
+    sources: PairSources = NO_SOURCES,
 ) -> list[TrainingSequence]:
-    """Build training sequences of the algorithm's kind from selected episodes.
+    """Build training sequences of the algorithm's kind from selected episodes; `sources` are those of pairs
+    beside them.
 
     Raises `NothingToLearn` where the episodes form no pair, and for algorithms on values of turns, which are
     not counted here.
@@ -47,7 +58,8 @@ def sequences_of(
                 sequences = with_closing(sequences, trajectories, base, config.chat_template_kwargs)
             return sequences
         case "pairs":
-            return with_auxiliary_sequences(paired(_pairs(trajectories, config.pairs, seed), kind), objective)
+            pairs = all_pairs(trajectories, sources, config.pairs, seed)
+            return with_auxiliary_sequences(paired(pairs, kind, _encoder(pairs, config)), objective)
         case "labels":
             given = labels(trajectories, truncated_is_loss=config.pairs.truncated_is_loss)
             return with_auxiliary_sequences(labelled(given, kind), objective)
@@ -130,37 +142,34 @@ def _weights(
     return weights.tolist()
 
 
-def _pairs(trajectories: Sequence[Trajectory], config: PairsConfig, seed: int) -> tuple[Pair, ...]:
-    pairing = pair_up(
-        trajectories,
-        strategy=config.strategy,
-        bands=bands_of(config.outcome_gap, config.tie_breaks),
-        per_task=config.per_task,
-        truncated_is_loss=config.truncated_is_loss,
-        seed=seed,
-    )
-    if not pairing.pairs:
-        raise NothingToLearn(
-            f"no pair in {pairing.tasks} tasks: {pairing.one_sided} of them one-sided,"
-            f" {pairing.only_cut_off} combinations lost to a limit only (pairs.truncated_is_loss),"
-            f" {pairing.identical} alike; more samples of a task or a smaller pairs.outcome_gap may make some"
-        )
-    return pairing.pairs
-
-
-def paired(pairs: Sequence[Pair], kind: SequenceKind = "fork") -> list[TrainingSequence]:
-    """Both sides of every pair; turns that they share are not learnt."""
+def paired(
+    pairs: Sequence[Pair], kind: SequenceKind = "fork", encode: Encoder | None = None
+) -> list[TrainingSequence]:
+    """Both sides of every pair; turns that they share are not learnt. `encode` is for scripted episodes."""
     sequences: list[TrainingSequence] = []
     for number, pair in enumerate(pairs):
         for side, trajectory in ((1, pair.chosen), (-1, pair.rejected)):
             learnt = [turn >= pair.shared_turns for turn in range(len(trajectory.turns))]
-            sequences += [
-                replace(
-                    sequence, unit=f"pair {number}", side=side, margin=pair.margin, episode=facts(trajectory)
-                )
-                for sequence in episode_sequences(trajectory, 1.0, learnt, kind)
-            ]
+            own = (
+                [encode(trajectory)]
+                if encode is not None and is_scripted(trajectory)
+                else episode_sequences(trajectory, 1.0, learnt, kind)
+            )
+            told = {"unit": f"pair {number}", "side": side, "margin": pair.margin}
+            sequences += [replace(sequence, episode=facts(trajectory), **told) for sequence in own]
     return sequences
+
+
+def _encoder(pairs: Sequence[Pair], config: RunConfig | TrainConfig) -> Encoder | None:
+    """Encoder of the demonstrations in pairs, by the tokenizer and chat template of the base; None where
+    there are none.
+    """
+    if isinstance(config, TrainConfig) or not any(is_scripted(pair.chosen) for pair in pairs):
+        return None
+    base = resolve(config.base, weights=False).path
+    renderer = ChatRenderer(load_tokenizer(base), config.chat_template_kwargs)
+    form = action_format(config.action_format)
+    return lambda trajectory: demonstration(trajectory, renderer, 1.0, form)
 
 
 def labelled(labels: Sequence[Label], kind: SequenceKind = "fork") -> list[TrainingSequence]:

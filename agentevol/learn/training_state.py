@@ -127,8 +127,10 @@ def _network(
         outputs = 1 if kind == "critic" else _outputs(chosen, assembly)
         own = first_heads(start.path, model, chosen, outputs, objectives).to(place)
     # sampled texts are learnt at their sampling temperature; texts to imitate have none
-    temperature = _temperature(config) if chosen.algorithm.data == "groups" else 1.0
-    return Network(Reader(model, own), kind, device, config.dtype == "bf16", temperature, adapters)
+    sampled = chosen.algorithm.data == "groups"
+    temperature = _temperature(config) if sampled else 1.0
+    half = config.dtype == "bf16"
+    return Network(Reader(model, own), kind, device, half, temperature, adapters, by_episode=sampled)
 
 
 def _narrow(network: Network) -> bool:
@@ -258,7 +260,8 @@ def check_vocabulary(sequences: Sequence[TrainingSequence], model: PreTrainedMod
 def _engine_gap(training: Training, sampler: Checkpoint | None) -> Gap:
     """Gap on the training sequences of the `sampler`, or of the start where none is known.
 
-    Small (rounding) as long as engine and learner compute the same model, at `rollout_temperature`.
+    Small (rounding) as long as engine and learner compute the same model, at the temperature of each episode
+    or `rollout_temperature`.
     """
     version = (sampler or training.start).version
     sampled = [sequence.policy_version == version for sequence in training.fitting.sequences]
@@ -276,7 +279,7 @@ def _gap(training: Training, network: Network, sampled: Sequence[bool]) -> Gap:
         if read < GAP_TOKENS:
             indices.append(index)
             read += len(sequences[index].token_ids)
-    network = replace(network, kind="policy", temperature=_temperature(training.config))
+    network = replace(network, kind="policy", temperature=_temperature(training.config), by_episode=True)
     gaps: list[torch.Tensor] = []
     with torch.no_grad():
         for chosen in micro_batches(sequences, [[i] for i in indices], training.config.micro_batch_tokens):

@@ -29,6 +29,7 @@ def continuations(state: State, count: int, seed: int, max_turns: int | None) ->
             prefix=episode.turns[: state.turn + 1],
             parent=episode.id,
             policy_seed=_seed(f"{seed}/{identity}"),
+            temperature=episode.temperature,
         )
         for number, identity in enumerate(continuation_ids(state, count))
     ]

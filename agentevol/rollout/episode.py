@@ -87,6 +87,8 @@ class EpisodeRequest:
     """Seats that are played; 1 is one agent against the environment's own partners, if it has any."""
     policy_seat: int | None = None
     """Seat of the policy, from 0, where another player has the others; None: it plays all of them."""
+    temperature: float | None = None
+    """Sampling temperature of this episode alone; None is that of its policy."""
     act_timeout_s: float | None = None
     """Seconds after which the policy without an answer has failed, of a session of one seat, whose lease is
     twice as long; None is `ACT_TIMEOUT_S`, and the server's own lease.
@@ -139,6 +141,7 @@ class EpisodeProgress:
             wall_s=time.perf_counter() - self.began,
             parent=request.parent,
             given_turns=self.given,
+            temperature=request.temperature,
             episode_id=self.episode_id,
             seat=self.seat,
         )

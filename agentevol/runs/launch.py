@@ -2,7 +2,8 @@
 
 import json
 import math
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from agentevol.cluster.checkpoints.object_store import CheckpointStore
@@ -60,6 +61,7 @@ from agentevol.models.resolution import check_folder, resolve
 from agentevol.models.tokenizer_checks import check_vocabulary
 from agentevol.rollout.environments import reward_columns
 from agentevol.rollout.faults import FaultLog
+from agentevol.runs.population_plan import population_plan
 from agentevol.runs.selecting_scores import check_self_judge, selecting_scores, take_in_self_judge
 from agentevol.runs.shared_judges import shared_judges
 from agentgym_envs.registry import environment_class, names
@@ -145,6 +147,16 @@ def check_functions(config: RunConfig) -> None:
 
 def launch(folder: RunFolder, progress: Progress) -> RunSummary:
     """Run, or finish, the run in `folder`."""
+    with running(folder, progress) as context, Stages(context) as stages:
+        context.recorder.resume(folder.summaries.run().iterations)
+        summary = evolve(stages)
+        conclude(folder.path, summary)
+        return summary
+
+
+@contextmanager
+def running(folder: RunFolder, progress: Progress) -> Iterator[RunContext]:
+    """Context of the run in `folder`, with its processes, which end with the block."""
     config = folder.config
     folder.clear_partial()
     base = folder.checkpoints.base()
@@ -168,10 +180,7 @@ def launch(folder: RunFolder, progress: Progress) -> RunSummary:
         cluster.start_rollouts(base, url)
         context = RunContext.of(folder, cluster, url, base, progress, faults)
         stack.callback(context.recorder.close)
-        context.recorder.resume(folder.summaries.run().iterations)
-        summary = evolve(stack.enter_context(Stages(context)))
-        _conclude(folder.path, summary)
-        return summary
+        yield context
 
 
 def _take_in_models(folder: RunFolder) -> None:
@@ -184,7 +193,7 @@ def _take_in_models(folder: RunFolder) -> None:
     take_in_self_judge(folder)
 
 
-def _conclude(folder: Path, summary: RunSummary) -> None:
+def conclude(folder: Path, summary: RunSummary) -> None:
     """Record the best checkpoint of a run and write its report."""
     leader = best(summary)
     if leader is not None:
@@ -204,7 +213,7 @@ def plan(config: RunConfig) -> list[str]:
     return [
         f"base: {config.base}",
         *_cloning(config),
-        f"{config.iterations} iterations, each trained from the {config.start} checkpoint",
+        *_iterations(config),
         f"explore: {explore.tasks} tasks of {config.environment.name}/{config.explore_split}"
         f" ({explore.difficulty or 'all levels'}), {explore.samples} samples each: {episodes} episodes",
         *(
@@ -213,6 +222,7 @@ def plan(config: RunConfig) -> list[str]:
             else []
         ),
         *_seats(config.environment),
+        *population_plan(config),
         *_beside(config.rollout),
         f"select: {config.select.rule}, merge {config.select.merge}",
         *selecting_scores(config),
@@ -236,6 +246,13 @@ def plan(config: RunConfig) -> list[str]:
         *([] if config.checkpoints is None else [f"checkpoints: {config.checkpoints}"]),
         *placement.lines(config, resolve(config.base, weights=False).path),
     ]
+
+
+def _iterations(config: RunConfig) -> list[str]:
+    """Plan of the iterations of a single run."""
+    if config.population is not None:
+        return []
+    return [f"{config.iterations} iterations, each trained from the {config.start} checkpoint"]
 
 
 def _at(engine: EngineConfig) -> str:

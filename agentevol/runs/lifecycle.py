@@ -23,6 +23,8 @@ from agentevol.rollout.environments import (
     task_counts,
 )
 from agentevol.runs.launch import check, check_name, check_scored, launch
+from agentevol.runs.population import evolve_population
+from agentevol.runs.population_plan import check_members
 from agentevol.runs.selecting_scores import check_answers
 
 
@@ -71,7 +73,10 @@ def prepared(config: RunConfig, *, here: bool = True) -> RunConfig:
     messages = [message for one in played for message in one.messages]
     new_tokens = config.explore.max_new_tokens or action_tokens(tokenizer, messages)
     explore = config.explore.model_copy(update={"max_new_tokens": new_tokens})
-    return settled(config.model_copy(update={"base": pinned(config.base), "explore": explore}), base.path)
+    config = settled(config.model_copy(update={"base": pinned(config.base), "explore": explore}), base.path)
+    if config.population is not None:
+        check_members(config)
+    return config
 
 
 def default_folder(config: RunConfig) -> Path:
@@ -88,4 +93,4 @@ def _launched(folder: RunFolder, path: Path, console: Console | None) -> RunSumm
     for note in folder.notes:
         progress.say(f"config.toml: {note}")
     with folder, progress.recorded(folder.path):
-        return launch(folder, progress)
+        return (launch if folder.config.population is None else evolve_population)(folder, progress)

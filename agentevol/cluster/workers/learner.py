@@ -56,10 +56,10 @@ class LearnerWorker:
         self._copies.use(job.start, job.reference, job.sampler, job.anchor and job.anchor.checkpoint)
         self._join(meeting)
         self._progress = (0, 0, 0.0)
-        temperature = config.learn.rollout_temperature or config.explore.temperature
-        learner = GradientLearner(
-            config.learn.model_copy(update={"rollout_temperature": temperature}), self._note, self._ranks
-        )
+        learn, heat = config.learn, config.explore.temperature
+        if learn.rollout_temperature is None and not isinstance(heat, tuple):  # else episodes have their own
+            learn = learn.model_copy(update={"rollout_temperature": heat})
+        learner = GradientLearner(learn, self._note, self._ranks)
         report = learner.learn(self._here(job))
         if self._rank == 0:
             self._copies.hand_in(job.out)
@@ -115,6 +115,18 @@ class LearnerWorker:
         if not place.is_dir():  # called again after a loss
             before, after = self._copies.here(previous), self._copies.here(learnt)
             write_between(before.path, after.path, share, place, precision(config.learn.save_dtype))
+        self._copies.hand_in(out.path)
+
+    def average(self, config: RunConfig, members: Sequence[Checkpoint], out: Checkpoint) -> None:
+        """Write the checkpoint `out` with the mean of the members' weights."""
+        from agentevol.learn.continual.averaging import write_mean
+        from agentevol.learn.network.model_checks import precision
+
+        self._copies.use(*members)
+        place = self._copies.place(out.path)
+        if not place.is_dir():  # called again after a loss
+            folders = [self._copies.here(one).path for one in members]
+            write_mean(folders, place, out.version, precision(config.learn.save_dtype))
         self._copies.hand_in(out.path)
 
     def send(

@@ -3,7 +3,7 @@
 import asyncio
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
 from agentevol.cluster.checkpoints.access import copies
@@ -68,6 +68,8 @@ class RolloutWorker:
         """Play one episode in all its seats. Where it was aborted for new weights, it has failed as
         `ABORTED`.
         """
+        if request.temperature is not None:
+            sampling = replace(sampling, temperature=request.temperature)
         policy = LatestPolicy(self._engine, sampling)
         partner = None if self._partner is None else self._partner.serve(sampling)
         playing = play_episode(self._client, policy, request, self._format, self._forks, partner)

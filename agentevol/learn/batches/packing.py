@@ -12,7 +12,7 @@ Torch is not imported here: a run's driver builds training sequences, and has no
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -70,6 +70,10 @@ class PackedBatch:
     """Tokens of each sequence: the differences of `cu_seqlens`, available without a device transfer."""
     replayed: "torch.Tensor"
     """(N,) bool: True for learnt tokens of replayed training sequences."""
+    temperature: "torch.Tensor | None" = None
+    """(N,) float32: sampling temperature of each learnt token, NaN where its episode has none of its own;
+    None where no episode has.
+    """
 
     def to(self, device: "torch.device") -> "PackedBatch":
         """Return the same batch with its tensors on `device`."""
@@ -112,7 +116,8 @@ def episode_sequences(
         if not builders or drifted or kind == "per_step":
             builders.append(SequenceBuilder())
         builders[-1].add(sample, number, learnt=learnt is None or learnt[number])
-    facts = {"environment": trajectory.env, "drift_events": drift_events}
+    facts: dict[str, Any] = {"environment": trajectory.env, "drift_events": drift_events}
+    facts["temperature"] = trajectory.temperature
     return [replace(one.sequence(trajectory.id, weight), **facts) for one in builders if one.is_wanted]
 
 
@@ -285,4 +290,18 @@ def packed(sequences: Sequence[TrainingSequence], indices: Sequence[int]) -> Pac
         sequences=tuple(indices),
         lengths=tuple(lengths),
         replayed=torch.from_numpy(np.concatenate([np.full(int(r.mask.sum()), r.replayed) for r in chosen])),
+        temperature=_temperatures(chosen),
     )
+
+
+def _temperatures(chosen: Sequence[TrainingSequence]) -> "torch.Tensor | None":
+    """(N,) temperatures of the learnt tokens, NaN where unknown; None where none is known."""
+    import torch
+
+    if all(sequence.temperature is None for sequence in chosen):
+        return None
+    own = [
+        np.full(int(r.mask.sum()), np.nan if r.temperature is None else r.temperature, np.float32)
+        for r in chosen
+    ]
+    return torch.from_numpy(np.concatenate(own))

@@ -130,7 +130,7 @@ def _measured(
     """
     draws = torch.Generator().manual_seed(seed)  # on the CPU: equal random numbers whatever the device
     network.model.eval()
-    network, parameters = replace(network, temperature=1.0), network.language()
+    network, parameters = replace(network, temperature=1.0, by_episode=False), network.language()
     found = ewc.fisher(
         # gradients are summed over ranks, and all ranks have the same
         lambda sequence: network.read(sequence.read, said=sequence.said).columns["logp"].mean() / ranks.size,

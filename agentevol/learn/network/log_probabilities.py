@@ -1,5 +1,6 @@
 """Log-probabilities of the trained tokens; the only module that shifts tokens against logits."""
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import torch
@@ -15,6 +16,10 @@ CHUNK_LOGITS = 1 << 24
 """Most logits in memory at once, 64 MiB in float32. More are computed in chunks, and again in the backward
 pass.
 """
+
+
+Temperature = float | torch.Tensor
+"""Divisor of logits: one, or (N,) of each position."""
 
 
 class Scores(NamedTuple):
@@ -45,11 +50,13 @@ def token_logp(
     head: torch.nn.Linear,
     labels_N: torch.Tensor,
     *,
-    temperature: float = 1.0,
+    temperature: Temperature = 1.0,
     entropy: bool = False,
     chunk_logits: int = CHUNK_LOGITS,
 ) -> Scores:
     """Natural log-probability of each label under softmax(head(hidden) / temperature), in float32.
+
+    `temperature` is one for all labels, or (N,) of each.
 
     `entropy` adds that of the same distribution. At most `chunk_logits` logits (at least one position's)
     exist at once, also in the backward pass.
@@ -57,9 +64,15 @@ def token_logp(
     per_chunk = max(1, chunk_logits // head.out_features)
     if len(labels_N) <= per_chunk:
         return _chunk_logp(hidden_ND, head, labels_N, temperature, entropy)
+    parts = zip(
+        hidden_ND.split(per_chunk),
+        labels_N.split(per_chunk),
+        _split(temperature, len(labels_N), per_chunk),
+        strict=True,
+    )
     chunks = [
-        Scores(*checkpoint(_chunk_logp, hidden, head, labels, temperature, entropy, use_reentrant=False))
-        for hidden, labels in zip(hidden_ND.split(per_chunk), labels_N.split(per_chunk), strict=True)
+        Scores(*checkpoint(_chunk_logp, hidden, head, labels, heat, entropy, use_reentrant=False))
+        for hidden, labels, heat in parts
     ]
     return Scores(
         torch.cat([chunk.logp_N for chunk in chunks]),
@@ -68,15 +81,23 @@ def token_logp(
     )
 
 
+def _split(temperature: Temperature, count: int, per_chunk: int) -> Sequence[Temperature]:
+    """Temperatures of each chunk of `count` labels."""
+    if isinstance(temperature, torch.Tensor):
+        return temperature.split(per_chunk)
+    return [temperature] * -(-count // per_chunk)
+
+
 def _chunk_logp(
     hidden_ND: torch.Tensor,
     head: torch.nn.Linear,
     labels_N: torch.Tensor,
-    temperature: float,
+    temperature: Temperature,
     entropy: bool,
 ) -> Scores:
     """Compute `token_logp` of one chunk."""
-    logits_NV = head(hidden_ND).float() / temperature
+    heat = temperature[:, None] if isinstance(temperature, torch.Tensor) else temperature
+    logits_NV = head(hidden_ND).float() / heat
     correct_N = logits_NV.detach().argmax(dim=1) == labels_N
     logp_N = -functional.cross_entropy(logits_NV, labels_N, reduction="none")
     return Scores(logp_N, correct_N, _entropy(logits_NV) if entropy else None)
@@ -139,7 +160,7 @@ def scored(
     hidden_TD: torch.Tensor,
     batch: PackedBatch,
     *,
-    temperature: float = 1.0,
+    temperature: Temperature = 1.0,
     entropy: bool = False,
 ) -> Scores:
     """Scores of the masked tokens from the input of the model's head."""

@@ -9,6 +9,7 @@ from transformers import PreTrainedModel
 
 from agentevol.learn.batches.packing import PackedBatch
 from agentevol.learn.network.log_probabilities import (
+    Temperature,
     divergence,
     final_hidden,
     output_head,
@@ -52,7 +53,7 @@ class Reader(torch.nn.Module):
         batch: PackedBatch,
         kind: Kind | Literal["logits"],
         *,
-        temperature: float = 1.0,
+        temperature: Temperature = 1.0,
         entropy: bool = False,
         said: PackedBatch | None = None,
         earlier: Earlier | None = None,
@@ -109,6 +110,10 @@ class Network:
     """Adapters of the model, if it has any."""
     teacher: "Network | None" = None
     """Model for distillation over the whole vocabulary on replayed tokens: `divergence`."""
+    by_episode: bool = False
+    """Divide the logits by the temperature of each episode, where it has its own, and not by `temperature`:
+    for texts that were sampled.
+    """
 
     @property
     def model(self) -> PreTrainedModel:
@@ -145,7 +150,7 @@ class Network:
             columns = self.reader(
                 batch,
                 self.kind,
-                temperature=self.temperature,
+                temperature=self._temperature(batch),
                 entropy=entropy,
                 said=None if said is None else said.to(self.device),
                 earlier=earlier,
@@ -154,3 +159,9 @@ class Network:
         if "value" in columns:
             columns["value"] = columns["value"].squeeze(1)
         return Outputs(columns, 0 if correct_N is None else int(correct_N.sum()))
+
+    def _temperature(self, batch: PackedBatch) -> Temperature:
+        own_N = batch.temperature
+        if not self.by_episode or own_N is None:
+            return self.temperature
+        return torch.where(own_N.isnan(), self.temperature, own_N)

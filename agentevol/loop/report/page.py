@@ -7,6 +7,7 @@ from typing import Any
 
 from agentevol.config.settings import flattened
 from agentevol.core.summaries import IterationSummary, RunSummary, best
+from agentevol.loop.population.records import HEADER, NOTE, TITLE, members_table, read_record
 from agentevol.loop.report.comparison import checkpoint_strengths
 from agentevol.loop.report.document import Document, Table, as_html
 from agentevol.loop.report.examples import Example, run_examples, shown
@@ -38,7 +39,8 @@ def write_report(run_folder: Path, summary: RunSummary, *, examples: Sequence[Ex
     """
     picture = success_plot(success_rows(summary), run_folder / "success.png", title=_plot_title(summary))
     shown = run_examples(run_folder, summary) if examples is None else examples
-    page = render(summary, picture.read_bytes(), shown, checkpoint_strengths(run_folder, summary))
+    strengths, members = checkpoint_strengths(run_folder, summary), _members(run_folder)
+    page = as_html(run_document(summary, picture.read_bytes(), shown, strengths, members))
     with whole_file(run_folder / "report.html") as file:
         file.write(page.encode())
     return run_folder / "report.html"
@@ -56,7 +58,7 @@ def report_of_run(folder: Path, summary: RunSummary) -> tuple[Document, dict[str
         "strengths": {one.name: {"log": one.log_strength, "interval": one.interval} for one in strengths},
         **json.loads(summary.model_dump_json()),  # which has null for what is not a number
     }
-    return run_document(summary, picture, run_examples(folder, summary), strengths), values
+    return run_document(summary, picture, run_examples(folder, summary), strengths, _members(folder)), values
 
 
 def render(
@@ -74,13 +76,14 @@ def run_document(
     picture: bytes | None = None,
     examples: Sequence[Example] = (),
     strengths: Sequence[Strength] = (),
+    members: Sequence[Table] = (),
 ) -> Document:
-    """The report of a run; `picture` is a PNG."""
+    """The report of a run; `picture` is a PNG, `members` the table of a population."""
     return Document(
         summary.run,
         f"in {summary.environment}",
         headline(summary),
-        [*_tables(summary), _strengths(strengths)],
+        [*members, *_tables(summary), _strengths(strengths)],
         picture=picture,
         examples=[shown(example) for example in examples],
         configuration=[[key, value] for key, value in flattened(summary.config)],
@@ -197,6 +200,12 @@ def _by_figure(rows: Sequence[tuple[int, Mapping[str, float]]], pattern: str) ->
         for place, name in enumerate(header[1:], start=1)
         if lines
     ]
+
+
+def _members(run_folder: Path) -> list[Table]:
+    """Table of the members of a population; of other runs none."""
+    found = read_record(run_folder)
+    return [] if found is None else [Table(TITLE, NOTE, HEADER, members_table(found))]
 
 
 def _tables(summary: RunSummary) -> Iterator[Table]:

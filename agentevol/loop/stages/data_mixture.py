@@ -10,6 +10,7 @@ from agentevol.core.splits import drawn
 from agentevol.data.columnar_file import EncodedSequences
 from agentevol.data.composition import Part, Share, Source, shares, turns_by_version, versions
 from agentevol.data.hashes import of_sequences
+from agentevol.data.pair_sources import PairSources, lost_before
 from agentevol.data.replay import (
     again,
     copied,
@@ -39,6 +40,7 @@ class DataMixture:
         self._context, self.config, self._base = context, context.config, context.base
         self._episodes, self._scores = context.episodes, scores
         self._cache = SequenceCache(context.folder.path / "sequences", context.keys)
+        self._sources = dict[int, PairSources]()
 
     def sequences(
         self, iteration: int, explored: Sequence[Trajectory], whole: Sequence[Trajectory] | None = None
@@ -54,10 +56,26 @@ class DataMixture:
         try:
             # a run is self-contained: its original base may be gone, or be another model by now
             own = self.config.model_copy(update={"base": str(self._base.path)})
-            return sequences_of(chosen, self._context.objective, own, seed)
+            sources = self.pair_sources(iteration)
+            return sequences_of(chosen, self._context.objective, own, seed, sources)
         except NothingToLearn as reason:
             self._context.say(iteration, str(reason))
             return []
+
+    def pair_sources(self, iteration: int) -> PairSources:
+        """Demonstrations and lost episodes of earlier iterations that are sides of pairs (`pairs.*`)."""
+        pairs, select_config = self.config.pairs, self.config.select
+        known = self._sources.get(iteration)
+        if known is not None:
+            return known
+        shown, lost = tuple[Trajectory, ...](), list[Trajectory]()
+        if pairs.demonstrations:
+            self._demonstrate()
+            shown = tuple(self._episodes.of("demonstrate", 0))
+        for earlier in range(max(1, iteration - pairs.memory), iteration):
+            lost += select(self._episodes.explored(earlier), select_config, self._context.seed(earlier))
+        self._sources = {iteration: PairSources(shown, lost_before(lost))}  # of one iteration, in memory
+        return self._sources[iteration]
 
     def own(self, iteration: int, explored: Sequence[Trajectory]) -> Part:
         """Training sequences of the selection of explored episodes.

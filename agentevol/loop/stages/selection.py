@@ -40,7 +40,7 @@ class Selection:
         context.say(iteration, sentence(figures))
         figures |= given | variety_figures(explored)
         figures |= since_previous(context.episodes.outcomes("explore", iteration - 1), outcomes(explored))
-        context.manifests.filtered(iteration, own.digest)
+        context.manifests.filtered(iteration, own.digest, self._mixture.pair_sources(iteration))
         beside = self._mixture.beside(iteration, sequences)
         context.manifests.merged(iteration, own.digest, [part.digest for part in beside])
         sequences += [sequence for part in beside for sequence in part.sequences]

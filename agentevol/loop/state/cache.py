@@ -18,7 +18,7 @@ from agentevol.core.protocols import Checkpoint
 from agentevol.data.columnar_file import EncodedSequences, read_sequences
 from agentevol.models.checkpoints import tokenizer_files
 
-FORMAT = 1
+FORMAT = 2
 """Format version, raised by one when other training sequences, or other prices, are derived from the same
 episodes.
 """

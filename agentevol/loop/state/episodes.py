@@ -168,7 +168,16 @@ class Episodes:
             max_turns=max_turns or (own.max_turns if is_own else None),
             seats=own.seats or 1 if is_own else 1,
             policy_seat=self._policy_seat(purpose, iteration, task.task_id) if is_own else None,
+            temperature=self._temperature(digest) if purpose == "explore" else None,
         )
+
+    def _temperature(self, digest: bytes) -> float | None:
+        """Temperature of an explored episode, where each has its own: drawn by the hash of its request."""
+        heat = self._config.explore.temperature
+        if not isinstance(heat, tuple):
+            return None
+        low, high = heat
+        return low + (high - low) * int.from_bytes(digest[4:8], "big") / 2**32
 
     def _policy_seat(self, purpose: Purpose, iteration: int, task_id: str) -> int | None:
         """Seat of the policy beside a partner: one for all samples of a task, another one in the next

@@ -19,6 +19,7 @@ from agentevol.data.manifests import (
     of_scores,
     of_weights,
 )
+from agentevol.data.pair_sources import NO_SOURCES, PairSources
 from agentevol.loop.state.run_folder import RunFolder
 from agentgym_store.records import Trajectory
 
@@ -66,9 +67,11 @@ class ManifestWriter:
             inputs["verdicts"] = of_file(verdicts)
         self._note(iteration, "judge", inputs, of_numbers(scores), self._drawn(iteration), iteration - 1)
 
-    def filtered(self, iteration: int, digest: str) -> None:
-        """Note the selected training sequences with weights, by their hash."""
-        inputs = self._made(iteration, "explore", "score", "judge")
+    def filtered(self, iteration: int, digest: str, sources: PairSources = NO_SOURCES) -> None:
+        """Note the selected training sequences with weights, by their hash, and the `sources` of pairs."""
+        beside = {"demonstrations": sources.demonstrations, "lost before": sources.lost}
+        named = {name: of_episodes(episodes) for name, episodes in beside.items() if episodes}
+        inputs = {**self._made(iteration, "explore", "score", "judge"), **named}
         self._note(iteration, "filter", inputs, digest, self._drawn(iteration), iteration - 1)
 
     def merged(self, iteration: int, own: str, added: Sequence[str]) -> None:

@@ -20,6 +20,9 @@ iteration.
     manifests/0001.json inputs and outputs of each stage of iteration 1, as hashes
     sequences/0003.safetensors  encoded training sequences of iteration 3, for later iterations
     prices/0003.json    prices of costs after it: both are caches, derived again where they are missing
+    members/00/         run of a member, where `population.*` is given, an ordinary folder; the result is
+                        iteration 1 of the population's own one
+    population.json     choices among its members
     metrics.jsonl  tensorboard/  mlflow.db  wandb/  as `metrics` chooses
     tracking.json       the last iteration that each of them has
     report.html  success.png
@@ -90,9 +93,13 @@ class RunFolder:
         return folder
 
     @classmethod
-    def resume(cls, path: Path) -> "RunFolder":
-        """Continue a run. Raises `ConfigError` where there is none, or where another process holds it."""
+    def resume(cls, path: Path, iterations: int | None = None) -> "RunFolder":
+        """Continue a run, up to a number of `iterations` other than its own. Raises `ConfigError` where there
+        is none, or where another process holds it.
+        """
         config, notes = _config(path)
+        if iterations is not None:
+            config = config.model_copy(update={"iterations": iterations})
         return cls(path, config, lock_folder(path), notes)
 
     def close(self) -> None:

@@ -35,7 +35,7 @@ class Questions(Environment[QuestionTask]):
     """Reward 1 for a reply with the right answer, by the verifier of the question.
 
     A reply is any text: how its answer is found is told in `agentgym_envs.questions.extraction`. The step's
-    info has the `outcome`, `right`, `wrong` or `no answer found`, and the `answer` that was found in the reply.
+    info has the `outcome`, `right`, `wrong` or `no answer found`, and the `answer` found in the reply.
 
     Options: `file`, JSON Lines of questions, or `imported` for those of `agentevol data import questions`;
     without one, generated arithmetic and word problems. `verifier` is that of the questions of a file which

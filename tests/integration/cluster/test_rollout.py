@@ -1,6 +1,7 @@
 """A rollout worker whose engine failed ends, so that another takes its place."""
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +50,18 @@ async def test_an_episode_that_meets_a_failed_engine_ends_its_process(
     monkeypatch.setattr(worker._engine._model, "logits", fail)
     with pytest.raises(Left):
         await asyncio.wait_for(worker.play(REQUEST, Sampling()), 30)
+
+
+async def test_an_episode_is_sampled_at_its_own_temperature(worker: Any):
+    async def played(temperature: float | None, policy: float) -> Any:
+        request = replace(REQUEST, temperature=temperature)
+        (found,) = await asyncio.wait_for(worker.play(request, Sampling(temperature=policy)), 30)
+        return found
+
+    own, hot, cold = await played(0.5, 1.0), await played(None, 1.0), await played(None, 0.5)
+    assert (own.temperature, hot.temperature) == (0.5, None)
+    assert [turn.sample for turn in own.turns] == [turn.sample for turn in cold.turns]
+    assert [turn.sample for turn in own.turns] != [turn.sample for turn in hot.turns]
 
 
 async def test_an_episode_with_a_sound_engine_is_played(worker: Any):

@@ -1,72 +1,19 @@
 """Runs whose episodes have two seats: counts, groups, batches and a resume, without processes."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
-from rich.console import Console
+from support.run_processes import Killed, Processes, go_on
 
-from agentevol.cluster.workers.rollout import WorkerUsage
 from agentevol.config.run import load
-from agentevol.core.protocols import Checkpoint, LearnerJob, LearnReport, Sampling
+from agentevol.core.protocols import Checkpoint
 from agentevol.data.groups import group_of
-from agentevol.loop.evolve import evolve
-from agentevol.loop.stages.iteration import Stages
-from agentevol.loop.state.context import RunContext
-from agentevol.loop.state.progress import Progress
 from agentevol.loop.state.run_folder import RunFolder
-from agentevol.rollout.episode import EpisodeRequest
-from agentevol.rollout.seats import failed_episode
-from agentgym_store.records import Sample, Terminated, Trajectory, Turn
+from agentgym_store.records import Trajectory
 from agentgym_store.store import Where
 
 pytestmark = pytest.mark.usefixtures("tasks")
-
-
-class Killed(Exception):
-    """What ends a run in a test."""
-
-
-class Processes:
-    """Stands in for the processes of a run; killed before the trajectory that comes after `left` ones."""
-
-    def __init__(self, left: int = 10_000) -> None:
-        self.left, self.version = left, 0
-        self.played: list[str] = []
-        self.learnt: set[str] = set()
-
-    def usage(self) -> list[WorkerUsage]:
-        return []
-
-    def update(self, checkpoint: Checkpoint) -> None:
-        self.version = checkpoint.version
-
-    def play(
-        self, requests: Sequence[EpisodeRequest], sampling: Sampling, *_: object
-    ) -> Iterator[Trajectory]:
-        """The first seat wins where the seed is even; the others always lose."""
-        for request in requests:
-            self.played.append(request.id)
-            for one in failed_episode(request, "p", "", ""):
-                if not self.left:
-                    raise Killed
-                self.left -= 1
-                won = float(one.seat == 0 and request.seed % 2 == 0)
-                token = 2 + request.seed % 5
-                said = {"text": "", "prompt_ids": (1,), "token_ids": (token,), "logprobs": (-1.0,)}
-                sample = Sample(**said, policy_version=self.version)
-                turns = (Turn(action=str(token), observation="o", reward=won, sample=sample),)
-                yield one.model_copy(update={"ending": Terminated(), "turns": turns})
-
-    def learn(self, job: LearnerJob, *_: object) -> LearnReport:
-        self.learnt |= {sequence.trajectory_id for sequence in job.sequences}
-        job.out.mkdir(parents=True)
-        (job.out / "model.safetensors").write_text(
-            str(sum(int(sequence.token_ids.sum()) for sequence in job.sequences))
-        )
-        (job.out / "agentevol.json").write_text('{"version": 1, "metrics": {}}')
-        return LearnReport(job.checkpoint, {})
 
 
 def begun(place: Path, *overrides: str) -> RunFolder:
@@ -76,12 +23,6 @@ def begun(place: Path, *overrides: str) -> RunFolder:
     settings = ["name=now", "environment.name=guess", "environment.seats=2", "algorithm=grpo", "iterations=1"]
     config = load(None, [*settings, *few, "explore.commit_every=1", *overrides])
     return RunFolder.create(place / "run", config, Checkpoint(place / "base", 0))
-
-
-def go_on(folder: RunFolder, processes: Processes) -> None:
-    base = folder.checkpoints.base()
-    with Stages(RunContext.of(folder, processes, "", base, Progress(Console(quiet=True)))) as run:
-        evolve(run)
 
 
 def stored(folder: RunFolder, purpose: str) -> list[Trajectory]:
