@@ -16,7 +16,13 @@ from agentevol.config import checks
 from agentevol.config.alternatives import complaint
 from agentevol.config.constraints import Constraint
 from agentevol.config.engine import EmbeddedConfig, EngineConfig, VllmConfig
-from agentevol.config.feedback import FeedbackConfig, check_feedback, in_short
+from agentevol.config.feedback import (
+    FeedbackConfig,
+    RunFeedbackConfig,
+    check_algorithm,
+    check_choice,
+    in_short,
+)
 from agentevol.config.forgetting import (
     InterpolateConfig,
     ProbeConfig,
@@ -85,7 +91,7 @@ _SMALL: dict[str, Any] = {
 }
 """Learning settings of a policy of a few million weights on two cores."""
 
-SHORT = {"engine": "engine.name", "env": "environment.name"}
+SHORT = {"engine": "engine.name", "env": "environment.name", "feedback": "feedback.sources"}
 """Short keys of overrides, by the full key."""
 
 NULL = "null"
@@ -122,6 +128,10 @@ class RunConfig(Section):
     select: SelectConfig = SelectConfig()
     pairs: PairsConfig = PairsConfig()
     demonstrations: DemonstrationConfig = DemonstrationConfig()
+    feedback: RunFeedbackConfig = RunFeedbackConfig()
+    """Opinions about explored and retained episodes, which each iteration learns from too; `feedback=human`
+    is short for `feedback.sources`.
+    """
     learn: LearnConfig = LearnConfig(algorithm="agentevol", **_SMALL)
     process: ProcessConfig = EnvironmentTurnReward()
     reward: RewardConfig = EnvironmentReward()
@@ -177,6 +187,9 @@ class RunConfig(Section):
         select, learn = self.select, self.learn
         checks.check_policy(learn)
         checks.check_algorithm(learn, select)
+        check_algorithm(self.feedback, learn)
+        usual = _of_algorithm({"learn": {"algorithm": learn.algorithm}}, RunConfig).get("pairs", {})
+        check_choice(self.feedback, (select, self.pairs), (select, PairsConfig.model_validate(usual)))
         checks.check_thresholds(learn, select, self.environment.name, self.retained)
         if not isinstance(self.reward, TrainedModelReward):
             checks.check_pairs(self.pairs, learn)
@@ -333,7 +346,8 @@ class TrainConfig(Section):
         preset = _of_algorithm({"learn": {"algorithm": self.learn.algorithm}}, TrainConfig)
         select = SelectConfig.model_validate({"merge": "none", **preset.get("select", {})})
         usual = select, PairsConfig.model_validate(preset.get("pairs", {}))
-        check_feedback(self.feedback, self.learn, (self.select, self.pairs), usual)
+        check_algorithm(self.feedback, self.learn)
+        check_choice(self.feedback, (self.select, self.pairs), usual)
         return self
 
     @model_validator(mode="after")
@@ -373,6 +387,8 @@ def load(
     Raises `ConfigError` with one line that names the file or key at fault.
     """
     given = _read(Path(path)) if path is not None else {}
+    if "feedback" in given:
+        given["feedback"] = in_short(given["feedback"])
     for override in overrides:
         _apply(given, override)
     environment = _given(given, "environment", "name") or EnvironmentConfig().name
@@ -509,7 +525,7 @@ def _apply(values: dict[str, Any], override: str) -> None:
     for section in sections:
         values = values.setdefault(section, {})
         if not isinstance(values, dict):
-            raise ConfigError(f"{key}: {parent} is not a section")
+            raise ConfigError(f"{key}: {section} is not a section")
     values[last] = _literal(text)
 
 

@@ -5,12 +5,11 @@ Names for other packages: `answer_lengths.ANSWER_TOKENS`, `answer_lengths.THINKI
 `columnar_file.EncodedSequences`, `columnar_file.read_sequences`, `composition.Part`, `composition.Share`,
 `composition.Source`, `composition.learnt_figures`, `composition.shares`, `composition.staleness`,
 `composition.turns_by_version`, `composition.version_lag`, `composition.versions`, `episode_logs.Seat`,
-`episode_logs.episode_logs`, `episode_logs.left_out_text`, `groups.GROUP`, `groups.own_part`,
+`episode_logs.episode_logs`, `episode_logs.left_out_text`, `groups.GROUP`, `groups.by_key`, `groups.own_part`,
 `hashes.of_sequences`, `manifests.Manifest`, `manifests.Stage`, `manifests.of_episodes`, `manifests.of_file`,
-`manifests.of_parts`, `manifests.of_scores`, `manifests.of_weights`, `preference_pairs.Label`,
-`preference_pairs.Pair`, `replay.again`, `replay.by_player`, `replay.copied`, `replay.replayed`,
-`replay.replayed_places`, `replay.retained_episodes`, `replay.retained_sequences`, `replay.said_in`,
-`stored_episodes.episodes_in`, `stored_episodes.open_table`, `stored_episodes.table_of`,
-`training_sequences.costs`, `training_sequences.labelled`, `training_sequences.paired`,
+`manifests.of_parts`, `manifests.of_scores`, `manifests.of_weights`, `replay.again`, `replay.by_player`,
+`replay.copied`, `replay.copied_opinions`, `replay.replayed`, `replay.replayed_places`,
+`replay.retained_episodes`, `replay.retained_sequences`, `replay.said_in`, `stored_episodes.episodes_in`,
+`stored_episodes.open_table`, `stored_episodes.table_of`, `training_sequences.costs`,
 `training_sequences.sequences_of`, `training_sequences.valued`.
 """

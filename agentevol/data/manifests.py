@@ -4,10 +4,11 @@
                  "policy_version": 0},
      "score": .., "filter": .., "merge": .., "reward": .., "train": .., "evaluate": ..}
 
-The output of a stage is an input of later ones. `reward` is present only where `process.*`, `reward.*` or
-`shaping.*` changes the filter's result. Times and log-probabilities are left out (the last bits of
-log-probabilities depend on the batch), so that a run with equal settings and seeds has equal manifests,
-killed and resumed or not.
+The output of a stage is an input of later ones. `feedback` is present only where `feedback.sources` names
+some, with the hash of the opinions in `opinions/0001.json` and `counts` of what they became. `reward` is
+present only where `process.*`, `reward.*` or `shaping.*` changes the filter's result. Times and
+log-probabilities are left out (the last bits of log-probabilities depend on the batch), so that a run with
+equal settings and seeds has equal manifests, killed and resumed or not.
 """
 
 import hashlib
@@ -16,13 +17,15 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Literal
 
+from pydantic import Field
+
 from agentevol.data.hashes import digest_text, of_sequences
 from agentevol.models.checkpoints import content_hash
 from agentgym_envs.core import Record
 from agentgym_envs.files import file_sha256
 from agentgym_store.records import Trajectory
 
-Stage = Literal["explore", "score", "filter", "merge", "reward", "train", "evaluate"]
+Stage = Literal["explore", "score", "filter", "feedback", "merge", "reward", "train", "evaluate"]
 
 
 class Manifest(Record):
@@ -37,6 +40,8 @@ class Manifest(Record):
     """
     policy_version: int
     """Version of the weights that played, or that training began with."""
+    counts: Mapping[str, float] = Field(default_factory=dict[str, float])
+    """Of feedback: opinions by kind, what they became, and those left out by reason."""
 
 
 def of_episodes(episodes: Iterable[Trajectory]) -> str:

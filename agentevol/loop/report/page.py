@@ -30,6 +30,8 @@ from agentgym_store.records import Trajectory, Turn
 
 TURN_LIMIT = 200
 """Maximum turns shown of one episode."""
+FEEDBACK = "feedback_"
+"""Beginning of the names of counts of opinions."""
 
 Rows = list[list[str]]
 
@@ -237,8 +239,11 @@ def _tables(summary: RunSummary) -> Iterator[Table]:
         "Every requested episode ended in exactly one way. Failed ones have no return and are not trained on."
     )
     yield Table("How episodes ended", note, *endings_table(summary))
-    solved = [(one.iteration, one.selection) for one in summary.iterations]
+    solved = [(one.iteration, _selection(one, of_feedback=False)) for one in summary.iterations]
     yield Table("Tasks solved in exploration, and selected episodes", "", *_figures(solved, ",.6g"))
+    note = "Opinions about episodes by kind, what they became, and those left out by reason."
+    opinions = [(one.iteration, _selection(one, of_feedback=True)) for one in summary.iterations]
+    yield Table("Feedback", note, *_by_figure(opinions, ",.6g"))
     note = (
         "Training sequences by source, and their weights."
         " Explored to expert: sequences of the agent for each of the expert's."
@@ -258,6 +263,15 @@ def _tables(summary: RunSummary) -> Iterator[Table]:
     yield Table("Use of the system", note, *_by_figure(system, ",.4g"))
     seconds = [(one.iteration, _with_total(one.seconds)) for one in summary.iterations]
     yield Table("Time, in seconds", "", *_figures(seconds, ",.1f"))
+
+
+def _selection(one: IterationSummary, *, of_feedback: bool) -> dict[str, float]:
+    """Figures of the selection: counts of opinions, or all others."""
+    return {
+        name.removeprefix(FEEDBACK): value
+        for name, value in one.selection.items()
+        if name.startswith(FEEDBACK) == of_feedback
+    }
 
 
 def _data(summary: RunSummary) -> tuple[list[str], Rows]:

@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 
 from agentevol.core.protocols import TrainingSequence
-from agentevol.data.composition import learnt_figures, staleness, version_lag
+from agentevol.data.composition import Part, learnt_figures, staleness, version_lag
+from agentevol.data.feedback.taught import spoken
 from agentevol.data.selection.statistics import outcomes, selection_figures, sentence, since_previous
 from agentevol.loop.control.lagrange_multipliers import Prices
 from agentevol.loop.stages.data_mixture import DataMixture
@@ -25,7 +26,7 @@ class Selection:
         context = self._context
         if context.has_finished(iteration):
             return []
-        own = self._mixture.own(iteration, explored)
+        own, said = self._mixture.own(iteration, explored), self._said(iteration, explored)
         sequences = list(own.sequences)
         learnt = {
             sequence.trajectory_id for sequence in sequences if sequence.weight > 0 and sequence.mask.any()
@@ -35,7 +36,10 @@ class Selection:
         context.say(iteration, sentence(figures))
         figures |= since_previous(context.episodes.outcomes("explore", iteration - 1), outcomes(explored))
         context.manifests.filtered(iteration, own.digest)
-        beside = self._mixture.beside(iteration, sequences)
+        beside = self._mixture.beside(
+            iteration, [*sequences, *(one for part in said for one in part.sequences)]
+        )
+        beside = [*said, *beside]
         context.manifests.merged(iteration, own.digest, [part.digest for part in beside])
         sequences += [sequence for part in beside for sequence in part.sequences]
         parts = [own, *beside]
@@ -48,8 +52,18 @@ class Selection:
             iteration,
             selected=len(chosen),
             sequences=len(sequences),
-            selection={**known, **figures, **lag},
+            selection={**known, **figures, **lag, **self._mixture.opinions.taught(iteration).figures},
             data=data,
         )
         self._prices.update(iteration, explored)
         return sequences
+
+    def _said(self, iteration: int, explored: Sequence[Trajectory]) -> list[Part]:
+        """Training sequences from opinions, where the run learns from any."""
+        if not self._context.config.feedback.sources:
+            return []
+        part, opinions = self._mixture.said(iteration, explored), self._mixture.opinions
+        counts = opinions.taught(iteration).figures
+        self._context.manifests.advised(iteration, opinions.digest(iteration), part.digest, counts)
+        self._context.say(iteration, spoken(counts))
+        return [part]
