@@ -45,14 +45,20 @@ class FeedbackConfig(Section):
     def _options_have_an_effect(self) -> "FeedbackConfig":
         if self.low >= self.high:
             raise ValueError(f"low is less than high, unlike {self.low} and {self.high}")
-        changed = [name for name in ("only", "high", "low") if getattr(self, name) != _default(name)]
+        fields = type(self).model_fields
+        changed = [name for name in ("only", "high", "low") if getattr(self, name) != fields[name].default]
         if changed and not self.sources:
             raise ValueError(f"{changed[0]} has no effect without feedback.sources")
         return self
 
 
-def _default(name: str) -> object:
-    return FeedbackConfig.model_fields[name].default
+class RunFeedbackConfig(FeedbackConfig):
+    """Opinions about the run's own episodes, and about those of `retained.data`."""
+
+    only: bool = False
+    """True to learn from opinions alone, beside demonstrations and retained episodes; False to learn from
+    them beside what the selected episodes teach.
+    """
 
 
 def in_short(value: object) -> object:
@@ -64,10 +70,8 @@ Choice = tuple[SelectConfig, PairsConfig]
 """Settings by which episodes' outcomes become training data."""
 
 
-def check_feedback(feedback: FeedbackConfig, learn: LearnConfig, choice: Choice, usual: Choice) -> None:
-    """Raise `ValueError` where the algorithm learns from no opinion, or where a setting has no effect beside
-    opinions alone. `usual` is what the algorithm has without settings.
-    """
+def check_algorithm(feedback: FeedbackConfig, learn: LearnConfig) -> None:
+    """Raise `ValueError` where the algorithm learns from no opinion, or from no score."""
     if not feedback.sources:
         return
     data = algorithm(learn.algorithm).data
@@ -82,7 +86,13 @@ def check_feedback(feedback: FeedbackConfig, learn: LearnConfig, choice: Choice,
             f"feedback.high and feedback.low have no effect: learn.algorithm {learn.algorithm!r} learns from"
             f" {data}, not labels"
         )
-    if not feedback.only:
+
+
+def check_choice(feedback: FeedbackConfig, choice: Choice, usual: Choice) -> None:
+    """Raise `ValueError` where a setting has no effect beside opinions alone. `usual` is what the algorithm
+    has without settings.
+    """
+    if not feedback.sources or not feedback.only:
         return
     select, pairs = choice
     if pairs != usual[1]:

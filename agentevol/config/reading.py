@@ -7,7 +7,7 @@ from typing import Any
 
 from agentevol.core.errors import ConfigError
 
-SHORT = {"engine": "engine.name", "env": "environment.name"}
+SHORT = {"engine": "engine.name", "env": "environment.name", "feedback": "feedback.sources"}
 """Short keys of overrides, by the full key."""
 
 NULL = "null"

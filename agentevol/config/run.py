@@ -15,7 +15,13 @@ from agentevol.config import checks
 from agentevol.config.alternatives import complaint
 from agentevol.config.constraints import Constraint
 from agentevol.config.engine import EmbeddedConfig, EngineConfig, VllmConfig
-from agentevol.config.feedback import FeedbackConfig, check_feedback, in_short
+from agentevol.config.feedback import (
+    FeedbackConfig,
+    RunFeedbackConfig,
+    check_algorithm,
+    check_choice,
+    in_short,
+)
 from agentevol.config.forgetting import (
     InterpolateConfig,
     ProbeConfig,
@@ -122,6 +128,10 @@ class RunConfig(Section):
     self: SelfConfig = SelfConfig()
     pairs: PairsConfig = PairsConfig()
     demonstrations: DemonstrationConfig = DemonstrationConfig()
+    feedback: RunFeedbackConfig = RunFeedbackConfig()
+    """Opinions about explored and retained episodes, which each iteration learns from too; `feedback=human`
+    is short for `feedback.sources`.
+    """
     learn: LearnConfig = LearnConfig(algorithm="agentevol", **_SMALL)
     process: ProcessConfig = EnvironmentTurnReward()
     reward: RewardConfig = EnvironmentReward()
@@ -180,6 +190,9 @@ class RunConfig(Section):
         select, learn = self.select, self.learn
         checks.check_policy(learn)
         checks.check_algorithm(learn, select)
+        check_algorithm(self.feedback, learn)
+        usual = _of_algorithm({"learn": {"algorithm": learn.algorithm}}, RunConfig).get("pairs", {})
+        check_choice(self.feedback, (select, self.pairs), (select, PairsConfig.model_validate(usual)))
         checks.check_thresholds(learn, select, self.environment.name, self.retained)
         if not isinstance(self.reward, TrainedModelReward):
             checks.check_pairs(self.pairs, learn)
@@ -362,7 +375,8 @@ class TrainConfig(Section):
         preset = _of_algorithm({"learn": {"algorithm": self.learn.algorithm}}, TrainConfig)
         select = SelectConfig.model_validate({"merge": "none", **preset.get("select", {})})
         usual = select, PairsConfig.model_validate(preset.get("pairs", {}))
-        check_feedback(self.feedback, self.learn, (self.select, self.pairs), usual)
+        check_algorithm(self.feedback, self.learn)
+        check_choice(self.feedback, (self.select, self.pairs), usual)
         return self
 
     @model_validator(mode="after")
@@ -403,6 +417,8 @@ def load(
     Raises `ConfigError` with one line that names the file or key at fault.
     """
     given = read_toml(Path(path)) if path is not None else {}
+    if "feedback" in given:
+        given["feedback"] = in_short(given["feedback"])
     for override in overrides:
         apply_override(given, override)
     environment = _environment_name(given)

@@ -113,6 +113,11 @@ class EncodedSequences(Sequence[TrainingSequence]):
         return self._about.digest
 
     @property
+    def ids(self) -> list[str]:
+        """Id of the episode of each sequence."""
+        return self._about.ids
+
+    @property
     def environments(self) -> list[str]:
         """Environment of each sequence."""
         return self._about.environments

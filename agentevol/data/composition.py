@@ -22,7 +22,7 @@ from agentgym_store.records import Trajectory
 Versions = dict[str, list[int | None]]
 """Episode -> version of the weights that sampled each of its turns; None for scripted ones."""
 
-Source = Literal["new", "earlier", "expert"]
+Source = Literal["new", "earlier", "expert", "feedback"]
 
 
 class Share(NamedTuple):
@@ -77,9 +77,9 @@ def shares(
 
 
 def learnt_figures(found: Iterable[Share]) -> dict[str, dict[str, float]]:
-    """Metrics by environment: sequences by source, the share of all trained tokens (`replay.floor` is its
-    minimum for a replayed environment), mean weight and effective sample size, and explored sequences per
-    expert sequence.
+    """Metrics by environment: sequences by source (from `feedback` only where there are some), the share of
+    all trained tokens (`replay.floor` is its minimum for a replayed environment), mean weight and effective
+    sample size, and explored sequences per expert sequence.
 
     `explored_to_expert` (|D_m| / |D_s| of AgentEvol) is present only where there are expert sequences.
     """
@@ -96,11 +96,13 @@ def _figures(own: Sequence[Share]) -> dict[str, float]:
     for share in own:
         count[share.source] += len(share.weights)
     shown, weights = count["expert"], [weight for share in own for weight in share.weights]
-    ratio = {"explored_to_expert": (len(weights) - shown) / shown} if shown else {}
+    said = {"sequences_feedback": float(count["feedback"])} if count["feedback"] else {}
+    ratio = {"explored_to_expert": (len(weights) - shown - count["feedback"]) / shown} if shown else {}
     return {
         "sequences_new": float(count["new"]),
         "sequences_earlier": float(count["earlier"]),
         "sequences_expert": float(shown),
+        **said,
         **ratio,
         "mean_weight": sum(weights) / len(weights),
         "effective_sample_size": effective_sample_size(weights),

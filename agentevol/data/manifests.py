@@ -5,10 +5,11 @@
      "score": .., "filter": .., "merge": .., "reward": .., "train": .., "evaluate": ..}
 
 The output of a stage is an input of later ones. `judge` is present only where `select.score` is another one
-than the return: its output is of the scores, or of nothing where they are not used. `reward` is present only
-where `process.*`, `reward.*` or `shaping.*` changes the filter's result. Times and log-probabilities are left
-out (the last bits of log-probabilities depend on the batch), so that a run with equal settings and seeds has
-equal manifests, killed and resumed or not.
+than the return: its output is of the scores, or of nothing where they are not used. `feedback` is present
+only where `feedback.sources` names some, with the hash of the opinions in `opinions/0001.json` and `counts`
+of what they became. `reward` is present only where `process.*`, `reward.*` or `shaping.*` changes the
+filter's result. Times and log-probabilities are left out (the last bits of log-probabilities depend on the
+batch), so that a run with equal settings and seeds has equal manifests, killed and resumed or not.
 """
 
 import hashlib
@@ -17,13 +18,15 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Literal
 
+from pydantic import Field
+
 from agentevol.data.hashes import digest_text, of_sequences
 from agentevol.models.checkpoints import content_hash
 from agentgym_envs.core import Record
 from agentgym_envs.files import file_sha256
 from agentgym_store.records import Trajectory
 
-Stage = Literal["explore", "score", "judge", "filter", "merge", "reward", "train", "evaluate"]
+Stage = Literal["explore", "score", "judge", "filter", "feedback", "merge", "reward", "train", "evaluate"]
 
 
 class Manifest(Record):
@@ -38,6 +41,8 @@ class Manifest(Record):
     """
     policy_version: int
     """Version of the weights that played, or that training began with."""
+    counts: Mapping[str, float] = Field(default_factory=dict[str, float])
+    """Of feedback: opinions by kind, what they became, and those left out by reason."""
 
 
 def of_episodes(episodes: Iterable[Trajectory]) -> str:

@@ -5,8 +5,9 @@ old     all training sequences of earlier iterations, of demonstrations, of reta
 learnt  the new ones and, with a fraction of 0.2, 5 of the old ones, marked as replayed
 """
 
+import hashlib
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -23,6 +24,7 @@ from agentevol.data.training_sequences import imitated
 from agentevol.learn.batches.packing import demonstration, episode_sequences
 from agentevol.learn.continual.replay_sampling import Candidate, mixture, reservoir, stratified
 from agentevol.models.rendering import ChatRenderer, load_tokenizer
+from agentgym_store.feedback.records import Comparison, Feedback
 from agentgym_store.records import Trajectory
 from agentgym_store.store import Where
 from agentgym_store.urls import named
@@ -74,7 +76,29 @@ def _drawn(episodes: Sequence[Trajectory], config: RetainedConfig, seed: int) ->
 def copied(episodes: Sequence[Trajectory], run: str) -> list[Trajectory]:
     """Episodes as stored in a run's own table, with its prefix before their ids."""
     own = {"run": run, "purpose": "retain", "iteration": 0}
-    return [t.model_copy(update=own | {"id": f"{run}/retain/{t.id}"}) for t in episodes]
+    return [t.model_copy(update=own | {"id": copied_id(t.id, run)}) for t in episodes]
+
+
+def copied_opinions(opinions: Iterable[Feedback], episodes: Collection[str], run: str) -> list[Feedback]:
+    """Opinions about copied `episodes` of these ids, as stored beside a run's own table."""
+    return [
+        one.model_copy(
+            update={
+                "id": hashlib.sha256(f"{run}/{one.id}".encode()).hexdigest()[:32],
+                "trajectory_id": copied_id(one.trajectory_id, run),
+                "opinion": one.opinion.model_copy(update={"other": copied_id(one.opinion.other, run)})
+                if isinstance(one.opinion, Comparison)
+                else one.opinion,
+            }
+        )
+        for one in opinions
+        if all(name in episodes for name in one.episodes)
+    ]
+
+
+def copied_id(name: str, run: str) -> str:
+    """Id of a copied episode."""
+    return f"{run}/retain/{name}"
 
 
 def retained_sequences(

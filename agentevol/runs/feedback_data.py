@@ -1,72 +1,26 @@
-"""Training data of one update from feedback: pairs, corrected actions and labels."""
+"""Training data of one update from feedback on a run or table."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from agentevol.config.run import TrainConfig
-from agentevol.core.action_formats.registry import action_format
 from agentevol.core.algorithms.contract import Objective
-from agentevol.core.protocols import TrainingSequence
-from agentevol.data.auxiliary_sequences import with_auxiliary_sequences
-from agentevol.data.feedback.comparisons import majorities
-from agentevol.data.feedback.corrections import CorrectedTurn, corrected_turn, unsampled
 from agentevol.data.feedback.opinions import feedback_on, opinions_of, trained_split
-from agentevol.data.feedback.scores import rated_labels
-from agentevol.data.feedback.usable import Usable, usable
-from agentevol.data.groups import own_part
-from agentevol.data.preference_pairs import Label, Pair
-from agentevol.data.rewards.objectives import for_reward_model
+from agentevol.data.feedback.taught import Taught, taught
 from agentevol.data.stored_episodes import open_table
-from agentevol.data.training_sequences import labelled, paired
-from agentevol.learn.batches.trainable_sequences import NothingToLearn
 from agentevol.models.rendering import ChatRenderer
-from agentevol.models.tokenizer_checks import check_tokenizer
 from agentgym_store.feedback.records import Feedback
 from agentgym_store.records import Trajectory
 from agentgym_store.store import Where
 
 
-@dataclass(frozen=True)
-class Taught:
-    """Training data from opinions."""
-
-    sequences: list[TrainingSequence]
-    without: frozenset[str]
-    """Episodes whose own outcome teaches nothing: flagged ones, and for labels rated ones."""
-    figures: dict[str, float]
-    """Counts of opinions by their use."""
-
-    def check(self, data: Path | str) -> None:
-        """Raise `NothingToLearn` where there is nothing, with the counts."""
-        if not self.sequences:
-            found = [f"{name} {value:g}" for name, value in self.figures.items() if value]
-            raise NothingToLearn(
-                f"the feedback on {data} teaches this algorithm nothing:"
-                f" {', '.join(found) or 'there is none'}; `agentevol feedback list` shows all of it"
-            )
-
-
-def taught(
+def taught_by(
     data: Path | str, config: TrainConfig, chosen: Objective, renderer: ChatRenderer, where: Where
 ) -> Taught:
     """Training data from opinions on episodes of a run or table. Raises `ConfigError` and `StoreError`."""
     opinions = opinions_of(feedback_on(data).records(), config.feedback.sources)
-    episodes = _episodes(data, opinions, where)
-    sorted_out = usable(opinions, episodes, trained_split(data))
-    turns, lacking = _corrected(sorted_out, episodes, config, renderer)
-    kind, algorithm = config.select.sequences, chosen.algorithm.data
-    pairs, undecided = _pairs(turns, sorted_out, episodes) if algorithm == "pairs" else ([], 0)
-    rows = turns if algorithm == "episodes" else []
-    labels = _labels(sorted_out, episodes, config) if algorithm == "labels" else []
-    sequences = with_auxiliary_sequences(unsampled([*paired(pairs, kind), *labelled(labels, kind)]), chosen)
-    if chosen.name == "bradley_terry":
-        sequences = for_reward_model(sequences, list(episodes.values()), (), int(chosen.options["heads"]))
-    sequences = [replace(one, unit=f"feedback {one.unit}") if one.unit else one for one in sequences]
-    sequences += unsampled([one for turn in rows for one in turn.row(kind)])
-    rated = {label.trajectory.id for label in labels}
-    made = _made(algorithm, turns, pairs, labels, undecided) | {"inexpressible_corrections": lacking}
-    return Taught(sequences, sorted_out.flagged | rated, _figures(sorted_out, made))
+    return taught(opinions, _episodes(data, opinions, where), config, chosen, renderer, trained_split(data))
 
 
 def _episodes(data: Path | str, opinions: Sequence[Feedback], where: Where) -> dict[str, Trajectory]:
@@ -76,68 +30,3 @@ def _episodes(data: Path | str, opinions: Sequence[Feedback], where: Where) -> d
         return {}
     found = open_table(data).trajectories(replace(where, ids=sorted(names)))
     return {episode.id: episode for episode in found}
-
-
-def _corrected(
-    found: Usable, episodes: dict[str, Trajectory], config: TrainConfig, renderer: ChatRenderer
-) -> tuple[list[CorrectedTurn], int]:
-    """Corrected turns, and the number of corrections that no message has."""
-    form = action_format(config.action_format)
-    check_tokenizer(
-        [episodes[name] for name in dict.fromkeys(name for name, _, _ in found.corrections)], renderer
-    )
-    turns = [
-        corrected_turn(episodes[name], turn, action, renderer, form)
-        for name, turn, action in found.corrections
-    ]
-    kept = [turn for turn in turns if turn is not None]
-    return kept, len(turns) - len(kept)
-
-
-def _pairs(
-    turns: Sequence[CorrectedTurn], found: Usable, episodes: dict[str, Trajectory]
-) -> tuple[list[Pair], int]:
-    """Pairs of corrections, then of comparisons; and the number of compared pairs without a majority."""
-    preferred, undecided = majorities(found.comparisons)
-    corrections = [pair for turn in turns if (pair := turn.pair) is not None]
-    return [
-        *corrections,
-        *(_preferred(episodes[one], episodes[other]) for one, other in preferred),
-    ], undecided
-
-
-def _preferred(better: Trajectory, worse: Trajectory) -> Pair:
-    margin = max((better.total_reward or 0.0) - (worse.total_reward or 0.0), 0.0)
-    return Pair(own_part(better), own_part(worse), margin)
-
-
-def _labels(found: Usable, episodes: dict[str, Trajectory], config: TrainConfig) -> list[Label]:
-    return rated_labels(found.scores, episodes, config.feedback.low, config.feedback.high)
-
-
-def _made(
-    algorithm: str,
-    turns: Sequence[CorrectedTurn],
-    pairs: Sequence[Pair],
-    labels: Sequence[Label],
-    undecided: int,
-) -> dict[str, int]:
-    """Numbers of what opinions became."""
-    if algorithm == "episodes":
-        return {"corrected_actions": len(turns)}
-    if algorithm == "labels":
-        desirable = sum(label.desirable for label in labels)
-        return {"desirable": desirable, "undesirable": len(labels) - desirable}
-    corrected = sum(turn.pair is not None for turn in turns)
-    made = {"pairs_of_corrections": corrected, "pairs_of_comparisons": len(pairs) - corrected}
-    return {**made, "undecided_pairs": undecided}
-
-
-def _figures(found: Usable, made: dict[str, int]) -> dict[str, float]:
-    given = {f"feedback_{kind}": float(count) for kind, count in sorted(found.given.items())}
-    became = {f"feedback_{name}": float(count) for name, count in made.items()}
-    reasons = {
-        f"feedback_left_out_{reason.replace(' ', '_')}": float(count)
-        for reason, count in sorted(found.left_out.items())
-    }
-    return {**given, **became, **reasons}

@@ -226,6 +226,7 @@ def plan(config: RunConfig) -> list[str]:
         *_beside(config.rollout),
         f"select: {config.select.rule}, merge {config.select.merge}",
         *selecting_scores(config),
+        *_feedback(config),
         f"learn: {_algorithm(config)}, {config.learn.epochs} epochs,"
         f" learning rate {config.learn.learning_rate:g}",
         *_rewards(config),
@@ -288,6 +289,16 @@ def _cloning(config: RunConfig) -> list[str]:
         f"clone: the base trains on {shown.tasks} episodes of the expert, {how.epochs} epochs, learning rate"
         f" {how.learning_rate:g}"
     ]
+
+
+def _feedback(config: RunConfig) -> list[str]:
+    """Plan of learning from opinions."""
+    feedback = config.feedback
+    if not feedback.sources:
+        return []
+    about = "explored episodes" if config.retained is None else "explored and retained episodes"
+    place = "in place of the selected episodes" if feedback.only else "beside the selected episodes"
+    return [f"feedback: opinions of {', '.join(feedback.sources)} about {about}, {place}"]
 
 
 def _labels(config: RunConfig) -> str:

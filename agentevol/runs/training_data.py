@@ -25,7 +25,7 @@ from agentevol.learn.batches.packing import demonstration
 from agentevol.learn.batches.trainable_sequences import NothingToLearn
 from agentevol.models.rendering import ChatRenderer
 from agentevol.models.tokenizer_checks import check_tokenizer
-from agentevol.runs.feedback_data import taught
+from agentevol.runs.feedback_data import taught_by
 from agentgym_store.records import Trajectory
 from agentgym_store.store import Where
 
@@ -45,7 +45,7 @@ def _with_feedback(
     data: Path | str, config: TrainConfig, chosen: Objective, renderer: ChatRenderer, where: Where
 ) -> tuple[list[TrainingSequence], dict[str, float]]:
     """Training data from opinions, with `feedback.only` = False beside those from outcomes."""
-    found = taught(data, config, chosen, renderer, where)
+    found = taught_by(data, config, chosen, renderer, where)
     if config.feedback.only:
         found.check(data)
         return found.sequences, found.figures

@@ -14,7 +14,15 @@ from agentevol.cli.trajectories.export import export
 from agentevol.cli.trajectories.importing import import_episodes
 from agentevol.cli.trajectories.statements import sql
 from agentevol.cli.trajectories.statistics import stats
-from agentevol.cli.trajectories.tables import Iteration, OnlyPurpose, Table, open_table, where_of
+from agentevol.cli.trajectories.tables import (
+    Iteration,
+    OnlyPurpose,
+    Table,
+    WithFeedback,
+    open_table,
+    where_of,
+    with_feedback,
+)
 
 if TYPE_CHECKING:
     from agentgym_store.records import Trajectory
@@ -55,6 +63,7 @@ def list_episodes(
     env: Annotated[str | None, typer.Option(help="Only this environment.")] = None,
     iteration: Iteration = None,
     purpose: OnlyPurpose = None,
+    wanted: WithFeedback = None,
     limit: Annotated[
         int | None, typer.Option(min=1, help="At most this number of episodes; default: all.")
     ] = None,
@@ -78,7 +87,8 @@ def list_episodes(
         iteration=iteration,
         purpose=purpose,
     )
-    found = open_table(path).rows(tuple(LISTED), where)
+    table = open_table(path)
+    found = table.rows(tuple(LISTED), with_feedback(where, path, wanted))
     first = islice(found, limit)
     if json:
         for row in first:

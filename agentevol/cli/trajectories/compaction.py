@@ -21,7 +21,8 @@ def compact(
     ] = 168,
     json: AsJson = False,
 ) -> None:
-    """Put small files of a table together. Its episodes, their order and all its versions stay.
+    """Put small files of a table together, and those of the feedback beside it. Its episodes, their order and
+    all its versions stay.
 
     Runs may read and append meanwhile. Replaced files stay on the disk until --vacuum removes those that were
     replaced more than --hours ago; versions older than that can then be read no more, which the last line
@@ -29,19 +30,27 @@ def compact(
 
     Example: agentevol trajectories compact runs/first --vacuum
     """
+    from agentgym_store.feedback.table import FeedbackTable
     from agentgym_store.table.compaction import compact
     from agentgym_store.table.vacuum import readable_from
     from agentgym_store.table.vacuum import vacuum as remove_replaced
 
     store = open_table(path)
+    opinions = FeedbackTable.beside(store.place.name)
     with counting("files put together") as progress:
         done = compact(store.place, target * 2**20, progress)
+    said = opinions.compact()
     removed = remove_replaced(store.place, hours).files if vacuum else 0
+    if vacuum and said.files_before:
+        removed += remove_replaced(opinions.place, hours).files
     first, last = readable_from(store.place), store.version()
     if json:
-        print_json({**asdict(done), "removed": removed, "readable_from": first, "version": last})
+        known = {"removed": removed, "readable_from": first, "version": last}
+        print_json({**asdict(done), **known, "feedback": asdict(said) if said.files_before else None})
         return
     print(f"{done.files_before:,} files before, {done.files_after:,} now; {done.replaced:,} were replaced")
+    if said.files_before:
+        print(f"feedback: {said.files_before:,} files before, {said.files_after:,} now")
     if vacuum:
         print(f"{removed:,} files removed")
     print(f"versions {first:,} to {last:,} can be read")

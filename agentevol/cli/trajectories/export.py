@@ -13,7 +13,14 @@ import typer
 
 from agentevol.cli.console.counting import counting
 from agentevol.cli.console.output import AsJson, print_json
-from agentevol.cli.trajectories.tables import Iteration, OnlyPurpose, Table, open_table
+from agentevol.cli.trajectories.tables import (
+    Iteration,
+    OnlyPurpose,
+    Table,
+    WithFeedback,
+    open_table,
+    with_feedback,
+)
 
 if TYPE_CHECKING:
     from agentevol.data.exports.opinion_rows import Opinions
@@ -100,6 +107,7 @@ def export(
     max_reward: MaxReward = None,
     since: Since = None,
     until: Until = None,
+    with_feedback: WithFeedback = None,
     table_version: TableVersion = None,
     valid: Valid = 0.0,
     shards: Shards = None,
@@ -178,7 +186,8 @@ def _selection(given: Mapping[str, Any]) -> "Selection":
     where = Where(
         **{name: given[name] for name in (*names, "min_reward", "max_reward")}, task_ids=given["task"] or None
     )
-    return Selection(where, given["policy_version"], given["since"], given["until"])
+    rated = with_feedback(where, given["path"], given["with_feedback"])
+    return Selection(rated, given["policy_version"], given["since"], given["until"])
 
 
 def _plan(given: Mapping[str, Any]) -> "Plan":

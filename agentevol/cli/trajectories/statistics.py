@@ -3,7 +3,15 @@
 from typing import TYPE_CHECKING
 
 from agentevol.cli.console.output import AsJson, print_json, print_table
-from agentevol.cli.trajectories.tables import Iteration, OnlyPurpose, Table, open_table, where_of
+from agentevol.cli.trajectories.tables import (
+    Iteration,
+    OnlyPurpose,
+    Table,
+    WithFeedback,
+    open_table,
+    where_of,
+    with_feedback,
+)
 
 if TYPE_CHECKING:
     from agentgym_store.statistics import Group, ModeGroup
@@ -14,7 +22,11 @@ MALFORMED = "-1"
 
 
 def stats(
-    path: Table, iteration: Iteration = None, purpose: OnlyPurpose = None, json: AsJson = False
+    path: Table,
+    iteration: Iteration = None,
+    purpose: OnlyPurpose = None,
+    wanted: WithFeedback = None,
+    json: AsJson = False,
 ) -> None:
     """Count episodes by ending, purpose, iteration, environment, task type, difficulty, return, turns and
     sampled tokens, and turns by thinking mode.
@@ -26,7 +38,8 @@ def stats(
     """
     from agentgym_store.statistics import MODE_COLUMNS, statistics
 
-    store, where = open_table(path), where_of(iteration, purpose)
+    store = open_table(path)
+    where = with_feedback(where_of(iteration, purpose), path, wanted)
     found = statistics(store.scan(where), store.turns(MODE_COLUMNS, where))
     if json:
         print_json(found.model_dump())

@@ -1,6 +1,6 @@
 """The table that a command reads, and its common options."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -9,8 +9,16 @@ from agentgym_store.purposes import Purpose
 if TYPE_CHECKING:
     from agentgym_store.store import Store, Where
 
+Wanted = Literal["any", "none", "score", "dimensions", "comparison", "correction", "flag"]
+"""`agentgym_store.feedback.about.Wanted`, which is slow to import."""
 Table = Annotated[str, typer.Argument(help="A run folder, or a table of trajectories, which may be a URL.")]
 Iteration = Annotated[int | None, typer.Option(min=0, help="Only this iteration.")]
+WithFeedback = Annotated[
+    Wanted | None,
+    typer.Option(
+        "--with-feedback", help="Only episodes with an opinion of this kind, of any kind, or with none."
+    ),
+]
 OnlyPurpose = Annotated[Purpose | None, typer.Option(help="Only episodes of this purpose.")]
 
 
@@ -27,3 +35,17 @@ def where_of(iteration: int | None, purpose: str | None) -> "Where":
     from agentgym_store.store import Where
 
     return Where(iteration=iteration, purpose=purpose)
+
+
+def with_feedback(where: "Where", path: str, wanted: "Wanted | None") -> "Where":
+    """The filter, and the opinions that stand about the episodes of the table at a path or URL as a further
+    condition; unchanged without `wanted`. Raises `StoreError`.
+    """
+    if wanted is None:
+        return where
+    from agentevol.data.feedback.opinions import feedback_on
+    from agentgym_store.feedback.about import about
+    from agentgym_store.feedback.latest import standing
+    from agentgym_store.urls import named
+
+    return about(where, standing(feedback_on(named(path)).records()), wanted)

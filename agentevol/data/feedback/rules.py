@@ -16,9 +16,9 @@ ALIKE = "of two episodes with the same actions"
 def why_no_episode(episode: Trajectory, split: str) -> str:
     """Reason for which nothing is learnt from an episode; empty if something may be.
 
-    `split` is the trained one.
+    `split` is the trained one; retained episodes are of any split that another run trained on.
     """
-    if episode.split != split:
+    if episode.split != split and episode.purpose != "retain":
         return HELD_OUT
     return NO_RETURN if episode.total_reward is None else ""
 

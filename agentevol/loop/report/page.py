@@ -22,7 +22,7 @@ from agentevol.loop.report.rates import (
     share_text,
     success_rows,
 )
-from agentevol.loop.report.selection_figures import own_figures, solved_figures, variety
+from agentevol.loop.report.selection_figures import feedback_figures, own_figures, solved_figures, variety
 from agentevol.loop.report.stage_matrix import matrix_table
 from agentevol.loop.report.strengths import Strength
 from agentevol.loop.report.thinking_modes import thinking_table
@@ -243,6 +243,9 @@ def _tables(summary: RunSummary) -> Iterator[Table]:
     )
     yield Table("How episodes ended", note, *endings_table(summary))
     yield from _selection_tables(summary)
+    note = "Opinions about episodes by kind, what they became, and those left out by reason."
+    opinions = [(one.iteration, feedback_figures(one.selection)) for one in summary.iterations]
+    yield Table("Feedback", note, *_by_figure(opinions, ",.6g"))
     note = (
         "Training sequences by source, and their weights."
         " Explored to expert: sequences of the agent for each of the expert's."

@@ -4,6 +4,8 @@ from collections.abc import Mapping
 
 from agentevol.loop.control.collapse import WATCHED
 
+FEEDBACK = "feedback_"
+"""Beginning of the names of counts of opinions."""
 OWN = "self_"
 """Beginning of the names of figures of self-evaluation."""
 
@@ -11,12 +13,20 @@ OWN = "self_"
 def solved_figures(selection: Mapping[str, float]) -> dict[str, float]:
     """Figures of solved tasks and selected episodes: all that are in no other table."""
     apart = own_figures(selection).keys() | variety(selection).keys()
-    return {name: value for name, value in selection.items() if name not in apart}
+    found = {name: value for name, value in selection.items() if name not in apart}
+    return {name: value for name, value in found.items() if not name.startswith(FEEDBACK)}
 
 
 def own_figures(selection: Mapping[str, float]) -> dict[str, float]:
     """Figures of self-evaluation."""
     return {name: value for name, value in selection.items() if name.startswith(OWN)}
+
+
+def feedback_figures(selection: Mapping[str, float]) -> dict[str, float]:
+    """Counts of opinions, and of what they became."""
+    return {
+        name.removeprefix(FEEDBACK): value for name, value in selection.items() if name.startswith(FEEDBACK)
+    }
 
 
 def variety(selection: Mapping[str, float]) -> dict[str, float]:

@@ -1,14 +1,19 @@
 """Mixture of training sequences: selections of this and earlier rounds, demonstrations, retained episodes."""
 
+import hashlib
+import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+
+import numpy as np
 
 from agentevol.core.files import write_atomically
 from agentevol.core.protocols import Anchor, Checkpoint, TrainingSequence
 from agentevol.core.splits import drawn
 from agentevol.data.columnar_file import EncodedSequences
 from agentevol.data.composition import Part, Share, Source, shares, turns_by_version, versions
+from agentevol.data.groups import by_key
 from agentevol.data.hashes import of_sequences
 from agentevol.data.pair_sources import PairSources, lost_before
 from agentevol.data.replay import (
@@ -25,6 +30,7 @@ from agentevol.learn.batches.trainable_sequences import NothingToLearn
 from agentevol.learn.continual.replay_sampling import Candidate
 from agentevol.loop.scores.episode_scores import EpisodeScores
 from agentevol.loop.stages.acceptance import last_stage
+from agentevol.loop.stages.opinions import Opinions
 from agentevol.loop.stages.perplexity_probe import FILE as PROBE
 from agentevol.loop.stages.perplexity_probe import from_lines, probe_sequences, to_lines
 from agentevol.loop.state.cache import SequenceCache
@@ -41,6 +47,7 @@ class DataMixture:
         self._episodes, self._scores = context.episodes, scores
         self._cache = SequenceCache(context.folder.path / "sequences", context.keys)
         self._sources = dict[int, PairSources]()
+        self.opinions = Opinions(context)
 
     def sequences(
         self, iteration: int, explored: Sequence[Trajectory], whole: Sequence[Trajectory] | None = None
@@ -78,14 +85,18 @@ class DataMixture:
         return self._sources[iteration]
 
     def own(self, iteration: int, explored: Sequence[Trajectory]) -> Part:
-        """Training sequences of the selection of explored episodes.
+        """Training sequences of the selection of explored episodes, without those that opinions leave out.
 
         Where later iterations train on them again, they are encoded once here, for all of them.
         """
-        if self._is_merged and self._episodes.ids("explore", iteration) == {t.id for t in explored}:
+        if self._only_opinions:
+            return self._counted([])
+        without = self.opinions.without(iteration)
+        taken = [t for t in explored if t.id not in without]
+        if self._is_merged and self._episodes.ids("explore", iteration) == {t.id for t in taken}:
             (fingerprint,) = self._episodes.fingerprints("explore", [iteration])
-            return self._part(self._round(iteration, fingerprint, explored), "new")
-        return self._counted(self.sequences(iteration, explored), explored)
+            return self._part(self._round(iteration, fingerprint, taken), "new")
+        return self._counted(self.sequences(iteration, taken, explored), taken)
 
     def beside(self, iteration: int, sequences: Sequence[TrainingSequence]) -> list[Part]:
         """Additional training data beside `sequences`, as `select.merge` says."""
@@ -105,18 +116,39 @@ class DataMixture:
         """Return whether later iterations train on an iteration's sequences again."""
         return self.config.select.merge in ("cumulative", "replay")
 
+    @property
+    def _only_opinions(self) -> bool:
+        return bool(self.config.feedback.sources) and self.config.feedback.only
+
+    def said(self, iteration: int, explored: Sequence[Trajectory]) -> Part:
+        """Training sequences from opinions."""
+        found = self.opinions.taught(iteration).sequences
+        sampled = [one for one in found if not np.isnan(one.rollout_logp[one.mask]).any()]
+        counted = [
+            Share(name, "feedback", sum(int(one.mask.sum()) for one in own), [one.weight for one in own])
+            for name, own in by_key(found, lambda one: one.environment).items()
+        ]
+        return Part(found, of_sequences(found), turns_by_version(sampled, versions(explored)), counted)
+
     def _earlier(self, iteration: int) -> list[EncodedSequences]:
-        """Training sequences of earlier iterations, by iteration, without episodes that are stale by now."""
+        """Training sequences of earlier iterations, by iteration, without episodes that are stale by now, or
+        that opinions leave out.
+        """
         max_lag, newest = self.config.select.max_lag, iteration - 1
         found, stale = list[EncodedSequences](), 0
-        fingerprints = self._episodes.fingerprints("explore", range(1, iteration))
+        without = self.opinions.without(iteration)
+        rounds = range(1, 1 if self._only_opinions else iteration)
+        fingerprints = self._episodes.fingerprints("explore", rounds)
         for earlier, fingerprint in enumerate(fingerprints, start=1):
             whole = self._round(earlier, fingerprint)
             left_out = 0 if max_lag is None else whole.staler(newest - max_lag)
             stale += left_out
-            if left_out and left_out < whole.episodes:
-                found.append(self._fresh(earlier, fingerprint, left_out, newest))
-            elif not left_out:
+            dropped = without.intersection(whole.ids)
+            if left_out and left_out == whole.episodes:
+                continue
+            if left_out or dropped:
+                found.append(self._part_of_round(earlier, fingerprint, left_out, newest, dropped))
+            else:
                 found.append(whole)
         self._context.drafts.note(iteration, stale=stale)
         return found
@@ -134,16 +166,24 @@ class DataMixture:
 
         return self._cache.sequences(f"{iteration:04d}", fingerprint, derive)
 
-    def _fresh(self, iteration: int, fingerprint: str, left_out: int, newest: int) -> EncodedSequences:
-        """Training sequences of a round without its `left_out` stale episodes, whose selection may differ."""
+    def _part_of_round(
+        self, iteration: int, fingerprint: str, left_out: int, newest: int, dropped: frozenset[str]
+    ) -> EncodedSequences:
+        """Training sequences of a round without its `left_out` stale episodes and the `dropped` ones, whose
+        selection may differ.
+        """
 
         def derive() -> EncodedSequences:
             explored = self._episodes.explored(iteration)
-            found = fresh(explored, self.config.select.max_lag, newest)
+            taken = [t for t in explored if t.id not in dropped]
+            found = fresh(taken, self.config.select.max_lag, newest)
             sequences = self.sequences(iteration, found, explored)
             return EncodedSequences.of(sequences, versions(found), ages(found))
 
-        return self._cache.sequences(f"{iteration:04d}-without-{left_out}", fingerprint, derive)
+        name = f"{iteration:04d}-without-{left_out}"
+        if dropped:
+            name += f"-{hashlib.sha256(json.dumps(sorted(dropped)).encode()).hexdigest()[:16]}"
+        return self._cache.sequences(name, fingerprint, derive)
 
     def _replayed(self, iteration: int, sequences: Sequence[TrainingSequence]) -> Part:
         """A sample of all earlier training data: only the drawn sequences are read."""
@@ -152,7 +192,11 @@ class DataMixture:
         parts = [*self._earlier(iteration), shown, retained]
         old = [Candidate(own, tokens) for part in parts[:-1] for tokens in part.tokens]
         old += map(Candidate, retained.environments, retained.tokens)
+        without = self.opinions.without(iteration)
         places = [(part, index) for part in parts for index in range(len(part))]
+        allowed = [part.ids[index] not in without for part, index in places]
+        old = [one for one, may in zip(old, allowed, strict=True) if may]
+        places = [one for one, may in zip(places, allowed, strict=True) if may]
         chosen = replayed_places(sequences, old, own, self.config.replay, self._context.seed(iteration))
         found = list[TrainingSequence]()
         turns, environments = Counter[int](), dict[str, str]()
@@ -196,7 +240,9 @@ class DataMixture:
         if config.retained is None:
             return EncodedSequences.of([])
         if not self._episodes.ids("retain", 0):
-            self._episodes.append(copied(retained_episodes(config), config.name), 0, "retain")
+            episodes = retained_episodes(config)
+            self.opinions.take_over(config.retained.data, episodes)
+            self._episodes.append(copied(episodes, config.name), 0, "retain")
 
         def derive() -> EncodedSequences:
             there = self._episodes.of("retain", 0)
@@ -254,9 +300,10 @@ class DataMixture:
         if config is None:
             return Anchor(checkpoint)
         stage = last_stage(self._context.folder.summaries.earlier(iteration)) if config.online else 0
-        sequences = (
-            said_in(self._stage_sequences(stage)) if stage else [*self.demonstrations(), *self.retained()]
-        )
+        without = self.opinions.without(stage or iteration)
+        found = self._stage_sequences(stage) if stage else [*self.demonstrations(), *self.retained()]
+        found = [one for one in found if one.trajectory_id not in without]
+        sequences = said_in(found) if stage else found
         return Anchor(
             checkpoint, sequences, None if config.online else self._context.folder.path / "ewc.safetensors"
         )

@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 
 from agentevol.core.protocols import TrainingSequence
-from agentevol.data.composition import learnt_figures, staleness, version_lag
+from agentevol.data.composition import Part, learnt_figures, staleness, version_lag
+from agentevol.data.feedback.taught import spoken
 from agentevol.data.selection.statistics import outcomes, selection_figures, sentence, since_previous
 from agentevol.data.selection.variety import variety_figures
 from agentevol.loop.control.lagrange_multipliers import Prices
@@ -30,7 +31,7 @@ class Selection:
         if context.has_finished(iteration):
             return []
         given = self._scores.record(iteration, explored)
-        own = self._mixture.own(iteration, explored)
+        own, said = self._mixture.own(iteration, explored), self._said(iteration, explored)
         sequences = list(own.sequences)
         learnt = {
             sequence.trajectory_id for sequence in sequences if sequence.weight > 0 and sequence.mask.any()
@@ -41,7 +42,10 @@ class Selection:
         figures |= given | variety_figures(explored)
         figures |= since_previous(context.episodes.outcomes("explore", iteration - 1), outcomes(explored))
         context.manifests.filtered(iteration, own.digest, self._mixture.pair_sources(iteration))
-        beside = self._mixture.beside(iteration, sequences)
+        beside = self._mixture.beside(
+            iteration, [*sequences, *(one for part in said for one in part.sequences)]
+        )
+        beside = [*said, *beside]
         context.manifests.merged(iteration, own.digest, [part.digest for part in beside])
         sequences += [sequence for part in beside for sequence in part.sequences]
         parts = [own, *beside]
@@ -54,8 +58,18 @@ class Selection:
             iteration,
             selected=len(chosen),
             sequences=len(sequences),
-            selection={**known, **figures, **lag},
+            selection={**known, **figures, **lag, **self._mixture.opinions.taught(iteration).figures},
             data=data,
         )
         self._prices.update(iteration, explored)
         return sequences
+
+    def _said(self, iteration: int, explored: Sequence[Trajectory]) -> list[Part]:
+        """Training sequences from opinions, where the run learns from any."""
+        if not self._context.config.feedback.sources:
+            return []
+        part, opinions = self._mixture.said(iteration, explored), self._mixture.opinions
+        counts = opinions.taught(iteration).figures
+        self._context.manifests.advised(iteration, opinions.digest(iteration), part.digest, counts)
+        self._context.say(iteration, spoken(counts))
+        return [part]

@@ -74,6 +74,19 @@ class ManifestWriter:
         inputs = {**self._made(iteration, "explore", "score", "judge"), **named}
         self._note(iteration, "filter", inputs, digest, self._drawn(iteration), iteration - 1)
 
+    def advised(self, iteration: int, opinions: str, digest: str, counts: Mapping[str, float]) -> None:
+        """Note the training sequences of feedback by their hash, with that of the `opinions`, and counts of
+        what became what.
+        """
+        manifest = Manifest(
+            inputs={"opinions": opinions},
+            output=digest,
+            seed=self._drawn(iteration),
+            policy_version=iteration - 1,
+            counts=counts,
+        )
+        note_manifest(self._folder.path, iteration, "feedback", manifest)
+
     def merged(self, iteration: int, own: str, added: Sequence[str]) -> None:
         """Note the additional training data, by the hash of each part: no part is hashed again."""
         inputs = {**self._made(iteration, "filter"), "added": of_parts(added)}
@@ -133,7 +146,7 @@ class ManifestWriter:
 def note_manifest(run_folder: Path, iteration: int, stage: Stage, manifest: Manifest) -> None:
     """Store the manifest of a stage, replacing an earlier one."""
     found = {**read_manifests(run_folder, iteration), stage: manifest}
-    told = {name: one.model_dump(mode="json") for name, one in found.items()}
+    told = {name: one.model_dump(mode="json", exclude_defaults=True) for name, one in found.items()}
     write_atomically(_file(run_folder, iteration), json.dumps(told, indent=1))
 
 

@@ -8,6 +8,7 @@ iteration.
     rejected/0001/      a rejected one; checkpoint 0001 is then the previous one
     learnt/0001/        a whole update, and mixed/0001-0.5/ a share of it, until `interpolate.shares` chose
     probe.jsonl         the training sequences of `probe.data`
+    opinions/0001.json  ids of the opinions that iteration 1 learns from, where `feedback.*` is on
     process/0001/       the process reward model of iteration 1, where `process.continuations` is on;
                         0000 is a copy of `process.model`
     process/0001.json   its figures, or those of `reward.*`

@@ -25,6 +25,16 @@ SORTS = {
 }
 """Columns by which episodes are sorted, and their names on the page."""
 OUTCOMES = {"won": "won", "lost": "not won", "unscored": "no return"}
+FEEDBACK = {
+    "any": "any",
+    "score": "rated",
+    "dimensions": "rated by dimensions",
+    "comparison": "compared",
+    "correction": "corrected",
+    "flag": "flagged",
+    "none": "none",
+}
+"""`agentgym_store.feedback.about.WANTED`, and their names on the page."""
 MODES = {1: "1", 2: "2", 3: "3", 4: "4", -1: "malformed"}
 """Thinking modes of a turn."""
 MOST_TEXT = 500
@@ -51,6 +61,8 @@ class Filters:
     max_reward: float | None = None
     min_turns: int | None = None
     max_turns: int | None = None
+    feedback: str | None = None
+    """A key of `FEEDBACK`: opinions that stand about the episode."""
     mode: int | None = None
     """Episodes with a turn in this thinking mode."""
     q: str | None = None
@@ -140,6 +152,7 @@ def _check(given: Mapping[str, Any]) -> None:
         "sort": [*SORTS, *(f"-{column}" for column in SORTS)],
         "outcome": list(OUTCOMES),
         "mode": list(MODES),
+        "feedback": list(FEEDBACK),
     }
     for name, values in allowed.items():
         if name in given and given[name] not in values:

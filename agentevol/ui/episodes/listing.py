@@ -14,6 +14,7 @@ from agentevol.ui.episodes.search import Search
 from agentevol.ui.library import Source
 from agentevol.ui.pages import address
 from agentevol.ui.tables import Snapshot, collected
+from agentgym_store.feedback.about import WANTED, Wanted, episodes_with
 
 COLUMNS = (
     *("id", "iteration", "purpose", "env", "split", "kind", "difficulty", "task_id", "instruction", "policy"),
@@ -104,7 +105,7 @@ def _matching(
 ) -> tuple[pl.LazyFrame, SearchState | None]:
     """The matching episodes, and how far a search for them has come."""
     snapshot = context.tables.snapshot(source, filters.where())
-    frame = snapshot.frame.filter(filters.rest())
+    frame = _with_feedback(context, source, filters, snapshot.frame.filter(filters.rest()))
     if not filters.reads_turns:
         return frame, None
     search = context.searches.find(snapshot, filters)
@@ -112,6 +113,16 @@ def _matching(
     # many ids are joined in a tenth of the time that a membership test takes
     found = pl.LazyFrame({"id": sorted(search.ids)}, schema={"id": pl.String})
     return frame.join(found, on="id", how="semi"), _state(search, snapshot)
+
+
+def _with_feedback(context: Context, source: Source, filters: Filters, frame: pl.LazyFrame) -> pl.LazyFrame:
+    """The episodes about which opinions of the wanted kind stand."""
+    if filters.feedback is None:
+        return frame
+    wanted: Wanted = next(one for one in WANTED if one == filters.feedback)
+    ids = sorted(episodes_with(context.feedback.standing(source), wanted))
+    found = pl.LazyFrame({"id": ids}, schema={"id": pl.String})
+    return frame.join(found, on="id", how="anti" if wanted == "none" else "semi")
 
 
 def _state(search: Search, snapshot: Snapshot) -> SearchState:

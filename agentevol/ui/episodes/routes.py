@@ -7,7 +7,7 @@ from starlette.responses import HTMLResponse
 
 from agentevol.ui.context import Shared
 from agentevol.ui.episodes.cursors import Side, cursor_of
-from agentevol.ui.episodes.filters import MODES, OUTCOMES, SORTS, filters_of
+from agentevol.ui.episodes.filters import FEEDBACK, MODES, OUTCOMES, SORTS, filters_of
 from agentevol.ui.episodes.listing import EpisodePage, episode_page
 from agentevol.ui.pages import address, page
 
@@ -35,7 +35,7 @@ def episodes(request: Request, context: Shared, key: str) -> HTMLResponse:
         source=source,
         found=found,
         filters=filters,
-        choices={"outcome": OUTCOMES, "mode": MODES, "sort": SORTS},
+        choices={"outcome": OUTCOMES, "mode": MODES, "feedback": FEEDBACK, "sort": SORTS},
         here=here,
         link=link,
         pages=_pages(found, link),

@@ -5,14 +5,18 @@ Runs where these are installed (`pip install 'agentevol[trl]'`); nothing is down
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from support.exports import rows, table_of, varied_episodes
+from support.feedback import ANSWER, guess_table
 from support.tiny_models import write_checkpoint
 
+from agentevol.cli.trajectories.export import export as write_data_set
 from agentevol.data.exports.registry import ALL_FORMATS
 from agentgym_store.exports import Plan, export, export_format
+from agentgym_store.feedback.records import feedback
+from agentgym_store.feedback.table import FeedbackTable
 from agentgym_store.records import Trajectory
 from agentgym_store.store import Store
 
@@ -134,6 +138,35 @@ def test_a_trainer_takes_a_step_on_the_rows(
         model=checkpoint, args=config, train_dataset=found, processing_class=tokenizer_of(checkpoint)
     )
     assert learning.train().training_loss > 0
+
+
+@pytest.mark.parametrize("kind", ["turn", "episode"])
+def test_dpo_takes_a_step_on_the_pairs_of_feedback(
+    kind: Literal["turn", "episode"], tmp_path: Path, checkpoint: str
+) -> None:
+    trl = pytest.importorskip("trl", reason="TRL is not installed: agentevol[trl]")
+    place, _ = guess_table(tmp_path)
+    FeedbackTable.beside(place).append(
+        [
+            feedback({"trajectory_id": "a", "turn": turn, "source": "human:Anna", "opinion": opinion})
+            for turn, opinion in (
+                (1, {"kind": "correction", "action": "7"}),
+                (None, {"kind": "comparison", "other": "c", "verdict": "worse"}),
+            )
+        ]
+    )
+    out = tmp_path / "pairs"
+    write_data_set(str(place), out, format="preference", feedback=True, rows=kind)
+    found = datasets.load_dataset(str(out), split="train", cache_dir=str(tmp_path / "cache"))
+    said = [[[one["content"] for one in row[side]] for side in ("chosen", "rejected")] for row in found]
+    whole = [["5", ANSWER, "6", ANSWER, "7"], ["4", ANSWER, "3", ANSWER, "2"]]
+    assert said == [[["7"], ["3"]], whole if kind == "episode" else [["5"], ["4"]]]
+    config = arguments(trl.DPOConfig, tmp_path / "run", max_length=64)
+    learning = trl.DPOTrainer(
+        model=checkpoint, args=config, train_dataset=found, processing_class=tokenizer_of(checkpoint)
+    )
+    # one step from the reference: every margin is 0, and the loss is -log(1/2)
+    assert learning.train().training_loss == pytest.approx(0.6931, abs=1e-3)
 
 
 def test_grpo_samples_from_the_prompts_and_finds_the_task_of_each(

@@ -1,5 +1,6 @@
 """The table of feedback: appends, several writers, a kill, other tables, its place."""
 
+import json
 import multiprocessing
 import os
 import signal
@@ -10,15 +11,18 @@ import pytest
 from deltalake import DeltaTable, Schema
 from support.trajectories import trajectory
 
+from agentevol.cli.trajectories.compaction import compact as compact_table
 from agentevol.data.feedback.checks import check_records
 from agentgym_store.arrow import pa, parquet
 from agentgym_store.errors import StoreError
+from agentgym_store.feedback import table as feedback_table
 from agentgym_store.feedback.location import feedback_of, is_feedback
 from agentgym_store.feedback.records import Feedback, feedback
 from agentgym_store.feedback.rows import FEEDBACK_SCHEMA, to_table
 from agentgym_store.feedback.table import FeedbackTable
 from agentgym_store.location import Place
 from agentgym_store.store import Store
+from agentgym_store.table.compaction import Compaction
 from agentgym_store.table.formats import create_table
 from agentgym_store.table.log import add_action
 
@@ -212,3 +216,114 @@ def test_records_fit_the_episodes_of_their_table(tmp_path: Path) -> None:
         check_records([feedback({**about, "opinion": one}) for one in (KINDS[0], KINDS[2])], store)
     with pytest.raises(StoreError, match="has 0 turns, numbered from 0, not 3"):
         check_records([feedback({**about, "opinion": KINDS[4], "turn": 3})], store)
+
+
+def files(folder: Path) -> int:
+    """Number of files of the newest version of a table."""
+    return len(DeltaTable(folder).file_uris())
+
+
+def appended(table: FeedbackTable, count: int) -> list[Feedback]:
+    found = [records(str(number))[number % 5] for number in range(count)]
+    for one in found:
+        table.append([one])
+    return found
+
+
+def test_many_small_files_become_one_and_the_order_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(feedback_table, "MOST_SMALL", 8)
+    folder = tmp_path / "feedback"
+    table, reader = FeedbackTable(folder), FeedbackTable(folder)
+    found = appended(table, 7)
+    assert files(folder) == 7
+    assert reader.records() == found
+    found += appended(table, 1)
+    assert files(folder) == 1
+    found += appended(table, 2)
+    assert files(folder) == 3
+    assert reader.records() == table.records() == FeedbackTable(folder).records() == found
+    assert table.compact() == Compaction(3, 1, 3, table.compact().version)
+    assert reader.records() == FeedbackTable(folder).records() == found
+
+
+def test_an_older_table_is_renewed_when_its_files_are_put_together(tmp_path: Path) -> None:
+    folder, old = tmp_path / "feedback", records()[:2]
+    _older(folder, old)
+    found = [*old, *appended(FeedbackTable(folder), 1)]
+    FeedbackTable(folder).compact()
+    assert (files(folder), _format(folder)) == (1, "agentevol.feedback/2")
+    assert FeedbackTable(folder).records() == found
+    _older(tmp_path / "alone", old)
+    FeedbackTable(tmp_path / "alone").compact()
+    assert _format(tmp_path / "alone") == "agentevol.feedback/2"
+    assert FeedbackTable(tmp_path / "alone").records() == old
+
+
+def test_a_table_that_is_not_there_is_not_compacted(tmp_path: Path) -> None:
+    assert FeedbackTable(tmp_path / "feedback").compact() == Compaction(0, 0, 0, 0)
+    assert not (tmp_path / "feedback").exists()
+    Store.open(tmp_path / "other")
+    with pytest.raises(StoreError, match=r"not 'agentevol\.feedback/2'"):
+        FeedbackTable(tmp_path / "other").compact()
+
+
+def test_an_append_is_saved_where_the_compaction_after_it_fails(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = FeedbackTable(tmp_path / "feedback")
+    monkeypatch.setattr("agentgym_store.feedback.table.MOST_SMALL", 2)
+    found = appended(table, 1)
+
+    def fail(*_: Any, **__: Any) -> None:
+        raise StoreError("the disk is full")
+
+    with monkeypatch.context() as broken:
+        broken.setattr("agentgym_store.feedback.table.compact", fail)
+        found += appended(table, 1)
+    assert (table.records(), files(tmp_path / "feedback")) == (found, 2)
+    found += appended(table, 1)
+    assert (table.records(), files(tmp_path / "feedback")) == (found, 1)
+
+
+def _click(folder: Path, name: str, ready: Any) -> None:
+    feedback_table.MOST_SMALL = 8
+    ready.wait()
+    table = FeedbackTable(folder)
+    for _ in range(20):
+        table.append(records(name)[:1])
+
+
+def test_writers_lose_nothing_while_files_are_put_together(tmp_path: Path) -> None:
+    context = multiprocessing.get_context("spawn")
+    ready = context.Barrier(2)
+    writers = [
+        context.Process(target=_click, args=(tmp_path / "feedback", name, ready)) for name in ("Anna", "Bob")
+    ]
+    for writer in writers:
+        writer.start()
+    for writer in writers:
+        writer.join()
+        assert writer.exitcode == 0
+    found = FeedbackTable(tmp_path / "feedback").records()
+    assert len(found) == len({one.id for one in found}) == 40
+    for name in ("Anna", "Bob"):
+        times = [one.created_at for one in found if one.source == f"human:{name}"]
+        assert times == sorted(times)
+    assert files(tmp_path / "feedback") < 20
+
+
+def test_the_command_puts_the_files_of_feedback_together(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store = Store.open(tmp_path / "t")
+    store.append([trajectory(id="e")], commit={"n": "1"})
+    compact_table(str(tmp_path / "t"))
+    assert "feedback" not in capsys.readouterr().out
+    found = appended(FeedbackTable.beside(tmp_path / "t"), 3)
+    compact_table(str(tmp_path / "t"), vacuum=True)
+    assert "feedback: 3 files before, 1 now\n0 files removed" in capsys.readouterr().out
+    assert FeedbackTable.beside(tmp_path / "t").records() == found
+    compact_table(str(tmp_path / "t"), json=True)
+    assert json.loads(capsys.readouterr().out)["feedback"]["files_after"] == 1

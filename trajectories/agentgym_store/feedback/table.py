@@ -4,11 +4,12 @@
     table.append([feedback({"trajectory_id": "a", "source": "human:Anna", "opinion": {...}})])
     standing(table.records())
 
-As in the table of trajectories, an append is one entry of the log: readers see all of it, or nothing.
+As in the table of trajectories, an append is one entry of the log: readers see all of it, or nothing. Each
+click is a small file; `MOST_SMALL` of them become one, by the compaction of the table of trajectories.
 """
 
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from uuid import uuid4
 
@@ -26,9 +27,21 @@ from agentgym_store.feedback.rows import (
     to_table,
 )
 from agentgym_store.location import Place
+from agentgym_store.table.compaction import Compaction, Layout, compact
 from agentgym_store.table.errors import one_error
 from agentgym_store.table.formats import create_table, renew_format
 from agentgym_store.table.log import Log, add_action
+
+MOST_SMALL = 64
+"""Files that an append leaves: with as many, they are put together."""
+
+
+def _prepare(table: DeltaTable, place: Place) -> None:
+    check(table, place)
+    renew_format(table, FEEDBACK_SCHEMA, FEEDBACK_FORMAT)
+
+
+LAYOUT = Layout("feedback", FEEDBACK_SCHEMA, (), _prepare)
 
 
 class FeedbackTable:
@@ -63,6 +76,18 @@ class FeedbackTable:
                 if file not in Log(_newest(table)).files():
                     self.place.remove(file)
                 raise
+            files = len(Log(_newest(table)).files())
+        if files >= MOST_SMALL:
+            with suppress(StoreError):  # the records are there; the next append tries again
+                self.compact()
+
+    def compact(self) -> Compaction:
+        """Put small files together, as `agentgym_store.table.compaction.compact`; nothing where there is no
+        table. Raises `StoreError`.
+        """
+        if not self.place.holds_table():
+            return Compaction(0, 0, 0, 0)
+        return compact(self.place, layout=LAYOUT)
 
     def records(self) -> list[Feedback]:
         """All records, in order of appending; none where nobody has said anything. Raises `StoreError`.
@@ -88,7 +113,7 @@ class FeedbackTable:
     def _opened(self) -> DeltaTable | None:
         if self._table is None and self.place.holds_table():
             table = DeltaTable(self.place.name)
-            self._check(table)
+            check(table, self.place)
             self._table = table
         return self._table
 
@@ -98,20 +123,22 @@ class FeedbackTable:
             raise StoreError(f"{self.place} is not a table of feedback; move it away")
         description = "Opinions about episodes of the table of trajectories beside it."
         self._table = create_table(self.place, FEEDBACK_SCHEMA, "feedback", description, FEEDBACK_FORMAT)
-        self._check(self._table)
+        check(self._table, self.place)
         return self._table
-
-    def _check(self, table: DeltaTable) -> None:
-        found = table.metadata().configuration.get(FORMAT_KEY)
-        columns = frozenset(field.name for field in pa.schema(table.schema().to_arrow()))
-        newest = frozenset(FEEDBACK_SCHEMA.names)
-        # a process that was killed while it renewed an older table leaves the new columns under the old name
-        known = {(name, wanted) for name, older in OLDER_FEEDBACK.items() for wanted in (older, newest)}
-        if (found, columns) not in known | {(FEEDBACK_FORMAT, newest)}:
-            raise StoreError(f"{self.place} is a Delta table of format {found!r}, not {FEEDBACK_FORMAT!r}")
 
     def _errors(self, doing: str) -> AbstractContextManager[None]:
         return one_error(f"cannot {doing} the table of feedback {self.place}")
+
+
+def check(table: DeltaTable, place: Place) -> None:
+    """Raise `StoreError` for a table of another format."""
+    found = table.metadata().configuration.get(FORMAT_KEY)
+    columns = frozenset(field.name for field in pa.schema(table.schema().to_arrow()))
+    newest = frozenset(FEEDBACK_SCHEMA.names)
+    # a process that was killed while it renewed an older table leaves the new columns under the old name
+    known = {(name, wanted) for name, older in OLDER_FEEDBACK.items() for wanted in (older, newest)}
+    if (found, columns) not in known | {(FEEDBACK_FORMAT, newest)}:
+        raise StoreError(f"{place} is a Delta table of format {found!r}, not {FEEDBACK_FORMAT!r}")
 
 
 def _newest(table: DeltaTable) -> DeltaTable:

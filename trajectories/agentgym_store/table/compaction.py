@@ -40,6 +40,27 @@ Ranges = dict[str, tuple[Any, Any]]
 
 
 @dataclass(frozen=True)
+class Layout:
+    """Kind of a table, as far as a compaction needs it."""
+
+    name: str
+    schema: Any
+    """The Arrow schema."""
+    pruned: Sequence[str]
+    """Columns with value ranges in the log."""
+    prepare: Callable[[DeltaTable, Place], None]
+    """Check of the table, before anything is changed."""
+
+
+def _prepare(table: DeltaTable, place: Place) -> None:
+    check_format(table, place)
+    renew_format(table)
+
+
+EPISODES = Layout("trajectories", SCHEMA, PRUNED, _prepare)
+
+
+@dataclass(frozen=True)
 class Compaction:
     """Outcome of a compaction."""
 
@@ -52,21 +73,23 @@ class Compaction:
 
 
 def compact(
-    place: Place, target_bytes: int = TARGET_BYTES, replaced: Callable[[int], None] = lambda _: None
+    place: Place,
+    target_bytes: int = TARGET_BYTES,
+    replaced: Callable[[int], None] = lambda _: None,
+    layout: Layout = EPISODES,
 ) -> Compaction:
     """Put neighbouring small files together, with a log entry for each large file.
 
     `replaced` is called with the number of files replaced so far. Readers and writers go on: a replaced file
     stays until `vacuum`. A process that is killed leaves a table with the same episodes. Raises `StoreError`.
     """
-    with one_error(f"cannot compact the table of trajectories {place}"):
+    with one_error(f"cannot compact the table of {layout.name} {place}"):
         table = DeltaTable(place.name)
-        check_format(table, place)
-        renew_format(table)
+        layout.prepare(table, place)
         sizes = Log(table).sizes()
         done = 0
         for files in groups(sizes, target_bytes):
-            done += len(files) if _replace(table, place, files) else 0
+            done += len(files) if _replace(table, place, files, layout) else 0
             replaced(done)
         table.update_incremental()
         return Compaction(len(sizes), len(Log(table).sizes()), done, table.version())
@@ -89,42 +112,42 @@ def groups(sizes: Mapping[str, int], target_bytes: int) -> Iterator[list[str]]:
         yield group
 
 
-def _replace(table: DeltaTable, place: Place, files: Sequence[str]) -> bool:
+def _replace(table: DeltaTable, place: Place, files: Sequence[str], layout: Layout) -> bool:
     """Put files together; False if another process has replaced one of them."""
     stem = PurePosixPath(files[0]).stem
     appended = _APPENDED.match(stem)
     # sorts like the first of the files, also after compactions of compactions
     file = f"{appended[0] if appended else stem}-{uuid4().hex}.parquet"
     try:
-        episodes, ranges = _merge(place, files, file)
+        rows, ranges = _merge(place, files, file, layout)
     except BaseException:
         place.remove(file)
         raise
-    add = add_action(file, place.size(file), episodes, ranges, data_change=False)
-    if _commit(table, add, files):
+    add = add_action(file, place.size(file), rows, ranges, data_change=False)
+    if _commit(table, add, files, layout.schema):
         return True
     place.remove(file)  # after an error it stays: its entry may be in the log
     return False
 
 
-def _merge(place: Place, files: Sequence[str], file: str) -> tuple[int, Ranges]:
-    """Write the episodes of some files into one, in order; their number, and the ranges of `PRUNED`."""
-    episodes = 0
+def _merge(place: Place, files: Sequence[str], file: str, layout: Layout) -> tuple[int, Ranges]:
+    """Write the rows of some files into one, in order; their number, and the ranges of the pruned columns."""
+    rows = 0
     ranges: Ranges = {}
-    with writing(file, place) as writer:
-        for group in _row_groups(place, files):
+    with writing(file, place, layout.schema) as writer:
+        for group in _row_groups(place, files, layout.schema):
             writer.write_table(group, row_group_size=_GROUP_EPISODES)
-            episodes += group.num_rows
-            ranges = _widened(ranges, group)
-    return episodes, ranges
+            rows += group.num_rows
+            ranges = _widened(ranges, group, layout.pruned)
+    return rows, ranges
 
 
-def _row_groups(place: Place, files: Sequence[str]) -> Iterator[Any]:
-    """The episodes of files as `pyarrow.Table`, bounded in number and in size."""
+def _row_groups(place: Place, files: Sequence[str], schema: Any) -> Iterator[Any]:
+    """The rows of files as `pyarrow.Table`, bounded in number and in size."""
     parts: list[Any] = []
     episodes = size = 0
     for found in read(files, place, None, ALL, _GROUP_EPISODES):
-        batch = completed(found, SCHEMA.names)
+        batch = completed(found, schema.names, schema)
         if parts and (episodes + batch.num_rows > _GROUP_EPISODES or size + batch.nbytes > _GROUP_BYTES):
             yield pa.Table.from_batches(parts)
             parts, episodes, size = [], 0, 0
@@ -135,9 +158,9 @@ def _row_groups(place: Place, files: Sequence[str]) -> Iterator[Any]:
         yield pa.Table.from_batches(parts)
 
 
-def _widened(ranges: Ranges, group: Any) -> Ranges:
-    """The ranges with the values of further episodes."""
-    found = {name: compute.min_max(group.column(name)).as_py() for name in PRUNED}
+def _widened(ranges: Ranges, group: Any, pruned: Sequence[str]) -> Ranges:
+    """The ranges with the values of further rows."""
+    found = {name: compute.min_max(group.column(name)).as_py() for name in pruned}
     return {
         name: (min(ends["min"], ranges[name][0]), max(ends["max"], ranges[name][1]))
         if name in ranges
@@ -146,7 +169,7 @@ def _widened(ranges: Ranges, group: Any) -> Ranges:
     }
 
 
-def _commit(table: DeltaTable, add: Any, files: Sequence[str]) -> bool:
+def _commit(table: DeltaTable, add: Any, files: Sequence[str], schema: Any) -> bool:
     """Add a file and remove others, all or nothing; False if one of those is not in the table any more."""
     now = int(time.time() * 1000)
     properties = CommitProperties(custom_metadata={COMPACTED: str(len(files))}, max_commit_retries=0)
@@ -161,7 +184,7 @@ def _commit(table: DeltaTable, add: Any, files: Sequence[str]) -> bool:
         try:
             # without retries: only as the version after the one that was looked at
             table.create_write_transaction(
-                [add, *removes], "append", Schema.from_arrow(SCHEMA), commit_properties=properties
+                [add, *removes], "append", Schema.from_arrow(schema), commit_properties=properties
             )
         except DeltaError:
             if attempt == _ATTEMPTS - 1:

@@ -16,16 +16,16 @@ _GROUP_CHARACTERS = 64 * 2**20  # a column of one row group stays far below Arro
 
 
 @contextmanager
-def writing(file: str, place: Place) -> Generator[Any]:
-    """A `pyarrow.parquet.ParquetWriter` of `SCHEMA`; the file is complete when the block ends."""
+def writing(file: str, place: Place, schema: Any = SCHEMA) -> Generator[Any]:
+    """A `pyarrow.parquet.ParquetWriter`; the file is complete when the block ends."""
     with parquet.ParquetWriter(
         file,
-        SCHEMA,
+        schema,
         filesystem=place.files,
         compression="zstd",
         compression_level=1,
         store_schema=False,
-        write_statistics=list(EPISODE_COLUMNS),
+        write_statistics=[name for name in schema.names if schema is not SCHEMA or name in EPISODE_COLUMNS],
     ) as writer:
         yield writer
 

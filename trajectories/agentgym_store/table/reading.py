@@ -49,16 +49,16 @@ def _batches(
             yield part
 
 
-def completed(batch: Any, names: Sequence[str]) -> Any:
-    """Some columns of a batch in this order and with the types of `SCHEMA`; null where an older file lacks
+def completed(batch: Any, names: Sequence[str], schema: Any = SCHEMA) -> Any:
+    """Some columns of a batch in this order and with the types of `schema`; null where an older file lacks
     them, or lacks nested fields.
     """
-    arrays = [_column(batch, name) for name in names]
-    return pa.RecordBatch.from_arrays(arrays, schema=pa.schema([SCHEMA.field(name) for name in names]))
+    fields = [schema.field(name) for name in names]
+    arrays = [_column(batch, field.name, field.type) for field in fields]
+    return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields))
 
 
-def _column(batch: Any, name: str) -> Any:
-    kind = SCHEMA.field(name).type
+def _column(batch: Any, name: str, kind: Any) -> Any:
     if name not in batch.schema.names:
         return pa.nulls(batch.num_rows, kind)
     array = batch.column(name)

@@ -23,6 +23,8 @@ class Where:
     policy: str | None = None
     task_ids: Collection[str] | None = None
     ids: Collection[str] | None = None
+    without_ids: Collection[str] | None = None
+    """Episodes that do not match."""
     min_reward: float | None = None
     """Minimum return. An episode without a return is in no range."""
     max_reward: float | None = None
@@ -40,12 +42,18 @@ class Where:
     def columns(self) -> set[str]:
         """Columns that the filter reads."""
         bounded = self.min_reward is not None or self.max_reward is not None
-        return {name for name, _ in self.terms()} | ({"total_reward"} if bounded else set())
+        excluded = {"id"} if self.without_ids is not None else set[str]()
+        return {name for name, _ in self.terms()} | excluded | ({"total_reward"} if bounded else set())
 
     def polars(self) -> pl.Expr:
         """The filter for a polars frame."""
         equal = (pl.col(name).is_in(values) for name, values in self.terms())
-        return pl.all_horizontal(pl.lit(True), *equal, *self._bounds())
+        return pl.all_horizontal(pl.lit(True), *equal, *self._others(), *self._bounds())
+
+    def _others(self) -> Iterator[pl.Expr]:
+        """The condition on episodes that are excluded."""
+        if self.without_ids is not None:
+            yield ~pl.col("id").is_in(list(self.without_ids))
 
     def _bounds(self) -> Iterator[pl.Expr]:
         """Comparisons of the return."""

@@ -3,11 +3,15 @@
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime
+from hashlib import sha256
 from typing import cast
 
 from agentgym_store.exports.provenance import policy_version
 from agentgym_store.records import Trajectory
 from agentgym_store.store import ALL, Where
+
+MOST_LISTED = 100
+"""Values of a filter that a data card lists; of more it has the number and a hash."""
 
 
 @dataclass(frozen=True)
@@ -58,4 +62,8 @@ def _text(value: object) -> str:
         return in_utc(value).isoformat()
     if isinstance(value, str) or not isinstance(value, Collection):
         return str(value)
-    return ", ".join(sorted(map(str, cast("Collection[object]", value))))
+    values = sorted(map(str, cast("Collection[object]", value)))
+    found = ", ".join(values)
+    if len(values) <= MOST_LISTED:
+        return found
+    return f"{len(values)} values, sha256 {sha256(found.encode()).hexdigest()[:16]}"
