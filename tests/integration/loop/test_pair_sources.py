@@ -97,6 +97,7 @@ class Cloning(Pairs):
         return super().learn(job, *given)
 
 
+@pytest.mark.slow
 def test_a_killed_run_learns_from_the_same_pairs(tmp_path: Path, base: Path):
     calm, rough = dict[int, list[tuple[str, str]]](), dict[int, list[tuple[str, str]]]()
     settings = ("pairs.demonstrations=any", "pairs.memory=2")

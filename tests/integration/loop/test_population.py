@@ -104,6 +104,7 @@ def facts(place: Path) -> dict[str, object]:
     return found
 
 
+@pytest.mark.slow
 def test_the_better_half_goes_on_and_the_winner_is_judged_on_other_tasks(tmp_path: Path, base: Path):
     place = begun(tmp_path / "p", base, "population.size=4", "iterations=2")
     summary = finish(place, Members())
@@ -144,6 +145,7 @@ def test_fresh_validation_tasks_judge_start_and_result_with_equal_seeds(tmp_path
     assert start == result
 
 
+@pytest.mark.slow
 def test_the_worst_quarter_copies_the_best_and_has_a_run_of_its_own(tmp_path: Path, base: Path):
     settings = ("population.size=4", "population.rule=pbt", "iterations=3")
     place = begun(tmp_path / "p", base, *settings)
@@ -160,6 +162,7 @@ def test_the_worst_quarter_copies_the_best_and_has_a_run_of_its_own(tmp_path: Pa
     assert {one.run[:2] for one in last.members} == {"00", "01", "02", "03"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("merge", ["uniform", "greedy"])
 def test_members_that_played_to_the_end_are_merged_with_new_moments(tmp_path: Path, base: Path, merge: str):
     settings = ("population.size=3", "population.rule=pbt", "iterations=2", f"population.merge={merge}")

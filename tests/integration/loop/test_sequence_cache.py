@@ -377,7 +377,7 @@ def test_every_field_of_a_sequence_is_kept_or_refused():
     changed: dict[str, Any] = {
         "token_ids": sequence.token_ids + 1, "mask": ~sequence.mask, "rollout_logp": sequence.rollout_logp *
         2, "weight": 0.1, "trajectory_id": "x", "policy_version": None, "environment": "maze", "drift_events":
-        7,
+        7, "temperature": 0.5,
     }  # fmt: skip
     assert changed.keys() | OTHERS.keys() == {field.name for field in fields(TrainingSequence)}
     for name, value in changed.items():
