@@ -107,15 +107,16 @@ def test_every_command_shows_an_example_of_itself() -> None:
 
 
 def test_the_environment_of_the_guide_keeps_the_contract(tmp_path: Path) -> None:
-    environment, seats, assets, check = blocks(ROOT / "docs" / "environments.md", "python")
+    environment, options, seats, assets, check = blocks(ROOT / "docs" / "environments.md", "python")
     names: dict[str, Any] = {"__name__": "guide"}
     exec(compile(environment, "environments.md", "exec"), names)  # our own page, not somebody's input
+    exec(compile(options, "environments.md", "exec"), names)
     exec(compile(seats, "environments.md", "exec"), names)
     exec(compile(assets, "environments.md", "exec"), names)
     names["ATLAS"] = tmp_path / "atlas.bin"
     names["ATLAS"].write_bytes(b"town")
     report = check_environment(names["Backwards"])
-    for one in (report, *(check_environment(names[name]) for name in ("Duel", "Forwards"))):
+    for one in (report, *(check_environment(names[name]) for name in ("Spelling", "Duel", "Forwards"))):
         assert one.passed, one.lines()
     exec(compile(check, "environments.md", "exec"), names)
     assert names["report"] == report
