@@ -65,7 +65,8 @@ class SelfEvaluation:
         measured = quality(explored, found.scores, self._context.seed(iteration))
         distrusted = measured.is_distrusted(self._config.min_auc)
         if distrusted and self._config.distrust == "stop":
-            raise RunStopped(f"self-evaluation is distrusted: {self._reason(measured)}")
+            reason = f"{self._reason(measured)} ({measured.sentence()})"
+            raise RunStopped(f"self-evaluation by {found.name} is distrusted: {reason}")
         return OwnScores(
             scores=found.scores,
             trusted=not distrusted,
@@ -163,7 +164,7 @@ class SelfEvaluation:
     def _reason(self, measured: Quality) -> str:
         return (
             f"the lower bound of its AUC, {measured.low:.3f}, is not above self.min_auc ="
-            f" {self._config.min_auc:g} ({measured.sentence()})"
+            f" {self._config.min_auc:g}"
         )
 
     def _lines(self, found: SelfScores, measured: Quality, distrusted: bool) -> list[str]:

@@ -189,7 +189,7 @@ def test_a_distrusted_judge_stops_the_run_where_that_is_asked_for_and_again_when
 ):
     folder, processes = begun(tmp_path, noisy, "self.distrust=stop", iterations=1), Judging()
     for _ in range(2):
-        with pytest.raises(RunStopped, match="self-evaluation is distrusted: the lower bound of its AUC"):
+        with pytest.raises(RunStopped, match="by base is distrusted: the lower bound of its AUC"):
             go_on(folder, processes)
     assert len(processes.asked) == 1
 
