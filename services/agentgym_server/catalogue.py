@@ -26,7 +26,7 @@ class Page:
     offset: int = 0
     limit: int = 100
     task_id: str | None = None
-    """The only task to list; nothing else selects then."""
+    """The only task to list, if the other members select it."""
 
 
 @dataclass(eq=False)
@@ -102,7 +102,7 @@ class Catalogue:
         """
         served = self.of(env)
         if page.task_id is not None:
-            return await self._task(served, page.task_id)
+            return await self._task(served, page.task_id, page)
         async with served.lock:
             try:
                 total, rows = await asyncio.to_thread(_page, served.environment, page)
@@ -123,7 +123,7 @@ class Catalogue:
             "tasks": rows,
         }
 
-    async def _task(self, served: ServedEnvironment, task_id: str) -> dict[str, Any]:
+    async def _task(self, served: ServedEnvironment, task_id: str, page: Page) -> dict[str, Any]:
         async with served.lock:
             try:
                 row = await asyncio.to_thread(_found, served.environment, task_id)
@@ -132,8 +132,16 @@ class Catalogue:
                 raise Problem("task-not-found", "no task has this id", task_id=shown) from None
             except TaskUnplayable as cause:
                 raise Problem("unsupported-operation", str(cause), task_id=clipped(task_id)) from None
-        whole = {"offset": 0, "limit": 1, "total": 1}
-        return {"env": served.name, "split": row["split"], **whole, "tasks": [row]}
+        is_selected = page.split in (None, row["split"]) and page.difficulty in (None, row["difficulty"])
+        rows = [row] if is_selected else []
+        return {
+            "env": served.name,
+            "split": row["split"],
+            "offset": page.offset,
+            "limit": page.limit,
+            "total": len(rows),
+            "tasks": rows[page.offset :],
+        }
 
     async def drawn(self, env: str, splits: Sequence[str], seed: int) -> int:
         """`Environment.draw`; raises the problem `task-not-found`."""

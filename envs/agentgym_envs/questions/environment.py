@@ -4,6 +4,9 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 from random import Random
+from typing import Annotated
+
+from pydantic import Field
 
 from agentgym_envs.core import Environment, Observation, StepResult, Task, TaskNotFound
 from agentgym_envs.home import data_home
@@ -18,6 +21,10 @@ INSTRUCTION = "Answer the question."
 NAME = "questions"
 _ID = re.compile(r"([a-z]{1,10})/([0-9])/(0|[1-9][0-9]{0,8})")
 _TOLD = {"right": "Right.", "wrong": "Wrong.", "no answer found": "There is no answer in it."}
+FILE = "JSON Lines of questions, or `imported`; without one, generated arithmetic and word problems."
+VERIFIER = "Verifier of questions that name none: `exact`, `choice`, `number`, `math`, `none`, or `module:attribute`."
+    "Verifier of questions that name none: `exact`, `choice`, `number`, `math`, `none`, `module:attribute`."
+)
 SHOWN = 200
 """Most characters of an answer in the info of a step."""
 
@@ -48,7 +55,12 @@ class Questions(Environment[QuestionTask]):
     reward_columns = ("answer", "solution")
     baselines = {"idle": (0.0, 0.0), "spray": (0.0, 0.2)}  # noqa: RUF012 - a class fact, never changed
 
-    def __init__(self, file: str | None = None, *, verifier: str = "math") -> None:
+    def __init__(
+        self,
+        file: Annotated[str | None, Field(description=FILE)] = None,
+        *,
+        verifier: Annotated[str, Field(description=VERIFIER)] = "math",
+    ) -> None:
         self.verifier = checked_name(verifier)
         self._file = None if file is None else _opened(file, verifier)
         if file is None and verifier not in ("math", "number"):

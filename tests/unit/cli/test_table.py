@@ -137,6 +137,7 @@ def test_compaction_tells_files_and_versions(capsys: pytest.CaptureFixture[str],
         "version": 3,
         "removed": 0,
         "readable_from": 0,
+        "feedback": None,
     }
     assert [one.id for one in Store.open(Path(folder) / "trajectories").trajectories()] == ["won", "broken"]
 
