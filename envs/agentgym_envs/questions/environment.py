@@ -22,7 +22,7 @@ NAME = "questions"
 _ID = re.compile(r"([a-z]{1,10})/([0-9])/(0|[1-9][0-9]{0,8})")
 _TOLD = {"right": "Right.", "wrong": "Wrong.", "no answer found": "There is no answer in it."}
 FILE = "JSON Lines of questions, or `imported`; without one, generated arithmetic and word problems."
-VERIFIER = "Verifier of questions that name none: `exact`, `choice`, `number`, `math`, `none`, or `module:attribute`."
+VERIFIER = (
     "Verifier of questions that name none: `exact`, `choice`, `number`, `math`, `none`, `module:attribute`."
 )
 SHOWN = 200
