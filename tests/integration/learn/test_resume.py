@@ -54,6 +54,7 @@ SEQUENCE: dict[str, Any] = {
     "replayed": st.booleans(),
     "label_samples": st.none() | arrays(np.float32, 3, elements=st.floats(0, 9, width=32)),
     "environment": WORDS,
+    "temperature": st.none() | st.floats(0.1, 2),
     "drift_events": st.integers(0, 9),
 }
 CALL: dict[str, Any] = {
