@@ -14,6 +14,7 @@ from urllib.parse import urlencode
 
 import pytest
 from support.browser import CHROMIUM, FOLDER, needs_browser, served
+from support.playing import Person
 from support.ui import LONG, episode, episodes, hostile_episode, make_run
 
 from agentevol.cli.benchmarks.store.episodes import commits
@@ -138,7 +139,8 @@ def test_a_game_of_alfworld_is_played_to_its_end_by_clicks(tmp_path: Path) -> No
         {"name": "keys", "javaScriptEnabled": True, "size": "desktop", "scheme": "light"},
         {"name": "plain", "javaScriptEnabled": False, "size": "phone", "scheme": "dark"},
     ]
-    play = {"env": "alfworld", "id": task.id, "player": "Ann", "actions": plan, "ways": ways}
+    game = {"env": "alfworld", "option": "lenient", "value": "true", "id": task.id}
+    play = {**game, "player": "Ann", "actions": plan, "ways": ways}
     with served(tmp_path) as base, walking(base, play=play) as reports:
         seen = list(reports)
     assert [one["name"] for one in seen] == ["keys", "plain"]
@@ -151,6 +153,24 @@ def test_a_game_of_alfworld_is_played_to_its_end_by_clicks(tmp_path: Path) -> No
         ("human:Ann", task.id, "demonstrate", 1.0)
     }
     assert sorted(t.attempt for t in episodes) == [0, 1]
+
+
+@needs_browser
+def test_a_search_among_tasks_goes_on_by_itself_to_the_end(tmp_path: Path) -> None:
+    path = "/play?env=alfworld&split=valid&q=nowhere"
+    pages = [
+        {"name": "tasks", "path": path, "until": "#results:not([data-more])"},
+        {"name": "environments", "path": "/play?env=sotopia#options"},
+    ]
+    with served(tmp_path) as base:
+        Person(base).start("alfworld")
+        with walking(base, pages=pages) as reports:
+            seen = list(reports)
+    assert len(seen) == 8
+    for one in seen:
+        assert (one["status"], one["overflow"], one["errors"]) == (200, 0, []), one
+        assert one["name"] != "tasks" or "0 found; 300 of 300 tasks read" in one["text"], one
+        assert one["name"] != "tasks" or "No task of valid contains “nowhere”." in one["text"], one
 
 
 @needs_browser

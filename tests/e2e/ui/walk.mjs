@@ -131,7 +131,7 @@ async function plain(browser) {
 
 async function playing(browser, { name, javaScriptEnabled, size, scheme }) {
   // an episode of the playground, by clicks; with scripts, every other action by its number
-  const { env, id, player, actions } = task.play;
+  const { env, option, value, id, player, actions } = task.play;
   const context = await browser.newContext({ javaScriptEnabled, viewport: SIZES[size], colorScheme: scheme });
   const page = await context.newPage();
   page.setDefaultTimeout(240000);
@@ -146,6 +146,12 @@ async function playing(browser, { name, javaScriptEnabled, size, scheme }) {
   await page.getByRole("link", { name: "play", exact: true }).click();
   await shot("environments");
   await page.getByRole("button", { name: env, exact: true }).click();
+  await page.locator("#search").waitFor();
+  await page.getByText(`Options of ${env}`, { exact: true }).click();
+  await page.getByLabel(option, { exact: true }).selectOption(value);
+  await shot("options");
+  await page.getByRole("button", { name: `Start ${env} with these options` }).click();
+  await page.getByText(`${option}: ${value}`, { exact: true }).waitFor();
   await page.locator("#search").waitFor();
   await page.locator("#search").fill(id);
   await page.getByRole("button", { name: "Find" }).click();
