@@ -26,7 +26,7 @@ class Page:
     offset: int = 0
     limit: int = 100
     task_id: str | None = None
-    """The only task to list; nothing else selects then."""
+    """List the task with this id alone; it has to be of the split and difficulty, if these are given."""
 
 
 @dataclass(eq=False)
@@ -102,7 +102,7 @@ class Catalogue:
         """
         served = self.of(env)
         if page.task_id is not None:
-            return await self._task(served, page.task_id)
+            return await self._task(served, page.task_id, page)
         async with served.lock:
             try:
                 total, rows = await asyncio.to_thread(_page, served.environment, page)
@@ -123,17 +123,21 @@ class Catalogue:
             "tasks": rows,
         }
 
-    async def _task(self, served: ServedEnvironment, task_id: str) -> dict[str, Any]:
+    async def _task(self, served: ServedEnvironment, task_id: str, page: Page) -> dict[str, Any]:
+        shown = clipped(task_id)
         async with served.lock:
             try:
                 row = await asyncio.to_thread(_found, served.environment, task_id)
             except TaskNotFound:
-                shown = clipped(task_id)
                 raise Problem("task-not-found", "no task has this id", task_id=shown) from None
             except TaskUnplayable as cause:
-                raise Problem("unsupported-operation", str(cause), task_id=clipped(task_id)) from None
-        whole = {"offset": 0, "limit": 1, "total": 1}
-        return {"env": served.name, "split": row["split"], **whole, "tasks": [row]}
+                raise Problem("unsupported-operation", str(cause), task_id=shown) from None
+        for name, wanted in (("split", page.split), ("difficulty", page.difficulty)):
+            if wanted not in (None, row[name]):
+                raise Problem("task-not-found", f"the task with this id is of another {name}", task_id=shown)
+        rows = [row][page.offset : page.offset + page.limit]
+        whole = {"offset": page.offset, "limit": page.limit, "total": 1}
+        return {"env": served.name, "split": page.split, **whole, "tasks": rows}
 
     async def drawn(self, env: str, splits: Sequence[str], seed: int) -> int:
         """`Environment.draw`; raises the problem `task-not-found`."""

@@ -32,7 +32,7 @@ PATH: dict[str, Json] = {
 QUERY: dict[str, Json] = {
     "split": {**TEXT, "description": "One of the environment's `splits`; all of them in order without it."},
     "difficulty": {**TEXT, "description": "One of the environment's `difficulties`."},
-    "task_id": {**TEXT, "description": "The only task to list; without the other parameters."},
+    "task_id": {**TEXT, "description": "List the task with this id alone."},
     "offset": {"type": "integer", "minimum": 0, "maximum": 2**31 - 1, "default": 0},
     "limit": {"type": "integer", "minimum": 1, "maximum": 1000, "default": 100},
     "history": {"type": "boolean", "default": False},

@@ -212,8 +212,6 @@ def page(members: Item) -> Page:
         for name in ("split", "difficulty", "task_id")
         if name in members and not isinstance(members[name], str)
     ]
-    if "task_id" in members and len(members) > 1:
-        wrong.append(("/task_id", "selects alone"))
     bounds = {"offset": (0, 2**31 - 1), "limit": (1, 1000)}
     for name, (least, most) in bounds.items():
         value = members.get(name, least)

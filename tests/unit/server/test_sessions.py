@@ -373,7 +373,10 @@ async def test_tasks_come_in_pages_without_secrets(http: httpx.AsyncClient):
 async def test_a_task_is_found_by_its_id(http: httpx.AsyncClient):
     page = (await http.get("/envs/echo/tasks?task_id=test/1")).json()
     listed = (await http.get("/envs/echo/tasks?split=test&offset=1&limit=1")).json()
-    assert page == {**listed, "offset": 0, "total": 1}
+    assert page == {**listed, "split": None, "offset": 0, "limit": 100, "total": 1}
+    of_split = (await http.get("/envs/echo/tasks?task_id=test/1&split=test&difficulty=hard")).json()
+    assert of_split == {**page, "split": "test"}
+    assert (await http.get("/envs/echo/tasks?task_id=test/1&offset=1")).json()["tasks"] == []
 
 
 async def test_the_place_of_a_task_that_is_made_on_access_is_not_looked_for():
@@ -390,7 +393,8 @@ async def test_the_place_of_a_task_that_is_made_on_access_is_not_looked_for():
     [
         ("task_id=test/9", "task-not-found"),
         ("task_id=", "task-not-found"),
-        ("task_id=test/1&split=test", "validation"),
+        ("task_id=test/1&split=train", "task-not-found"),
+        ("task_id=test/1&difficulty=easy", "task-not-found"),
         ("split=nope", "task-not-found"),
         ("difficulty=nope", "validation"),
         ("limit=0", "validation"),
