@@ -103,7 +103,8 @@ class FeedbackTable:
 
     def _read(self, file: str) -> list[Feedback]:
         with self.place.files.open_input_file(file) as source:
-            return from_table(parquet.read_table(source))
+            # arrow's threads may outlive a short command, and abort it (apache/arrow#34314)
+            return from_table(parquet.read_table(source, use_threads=False, pre_buffer=False))
 
     def _write(self, table: DeltaTable, records: Sequence[Feedback], file: str) -> None:
         parquet.write_table(to_table(records), file, filesystem=self.place.files, compression="zstd")
