@@ -20,6 +20,15 @@ class Killed(Exception):
     """What ends a run in a test."""
 
 
+def learnt(job: LearnerJob, number: int = 0) -> LearnReport:
+    """Write a checkpoint that is a function of the training's sequences, and of a `number`."""
+    job.out.mkdir(parents=True)
+    weights = sum(int(sequence.token_ids.sum()) for sequence in job.sequences) + number
+    (job.out / "model.safetensors").write_text(f"{weights}")
+    (job.out / "agentevol.json").write_text('{"version": 1, "metrics": {}}')
+    return LearnReport(job.checkpoint, {})
+
+
 class Processes:
     """Stands in for the processes of a run; killed before the trajectory that comes after `left` ones."""
 
@@ -53,12 +62,7 @@ class Processes:
 
     def learn(self, job: LearnerJob, *_: object) -> LearnReport:
         self.learnt |= {sequence.trajectory_id for sequence in job.sequences}
-        job.out.mkdir(parents=True)
-        (job.out / "model.safetensors").write_text(
-            str(sum(int(sequence.token_ids.sum()) for sequence in job.sequences))
-        )
-        (job.out / "agentevol.json").write_text('{"version": 1, "metrics": {}}')
-        return LearnReport(job.checkpoint, {})
+        return learnt(job)
 
 
 def go_on(folder: RunFolder, processes: Processes) -> None:

@@ -4,6 +4,7 @@ import json
 import multiprocessing
 import os
 import signal
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -78,18 +79,21 @@ def _write(folder: Path, name: str, ready: Any) -> None:
         table.append(records(name))
 
 
-def test_two_processes_write_at_once(tmp_path: Path) -> None:
+def written_at_once(write: Callable[[Path, str, Any], None], folder: Path) -> list[Feedback]:
+    """Records of a table that two processes wrote, Anna's and Bob's."""
     context = multiprocessing.get_context("spawn")
     ready = context.Barrier(2)
-    writers = [
-        context.Process(target=_write, args=(tmp_path / "feedback", name, ready)) for name in ("Anna", "Bob")
-    ]
+    writers = [context.Process(target=write, args=(folder, name, ready)) for name in ("Anna", "Bob")]
     for writer in writers:
         writer.start()
     for writer in writers:
         writer.join()
         assert writer.exitcode == 0
-    found = FeedbackTable(tmp_path / "feedback").records()
+    return FeedbackTable(folder).records()
+
+
+def test_two_processes_write_at_once(tmp_path: Path) -> None:
+    found = written_at_once(_write, tmp_path / "feedback")
     assert len(found) == len({one.id for one in found}) == 120
 
 
@@ -296,17 +300,7 @@ def _click(folder: Path, name: str, ready: Any) -> None:
 
 
 def test_writers_lose_nothing_while_files_are_put_together(tmp_path: Path) -> None:
-    context = multiprocessing.get_context("spawn")
-    ready = context.Barrier(2)
-    writers = [
-        context.Process(target=_click, args=(tmp_path / "feedback", name, ready)) for name in ("Anna", "Bob")
-    ]
-    for writer in writers:
-        writer.start()
-    for writer in writers:
-        writer.join()
-        assert writer.exitcode == 0
-    found = FeedbackTable(tmp_path / "feedback").records()
+    found = written_at_once(_click, tmp_path / "feedback")
     assert len(found) == len({one.id for one in found}) == 40
     for name in ("Anna", "Bob"):
         times = [one.created_at for one in found if one.source == f"human:{name}"]
