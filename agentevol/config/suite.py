@@ -17,7 +17,15 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import tomli_w
-from pydantic import BeforeValidator, Field, JsonValue, ValidationError, field_validator, model_validator
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    JsonValue,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
 
 from agentevol.config.alternatives import complaint
 from agentevol.config.reading import apply_override, read_toml
@@ -35,6 +43,10 @@ def _is_name(text: str) -> str:
     return text
 
 
+Name = Annotated[str, AfterValidator(_is_name)]
+"""Name in a report."""
+
+
 def _named_by(key: str) -> BeforeValidator:
     """Reads a text as the value of `key`, which is the name by default, too."""
 
@@ -48,7 +60,7 @@ def _named_by(key: str) -> BeforeValidator:
 class SuiteModel(Section):
     """A model that is evaluated."""
 
-    name: str
+    name: Name
     """Name in the report; by default that of the model."""
     model: str
     """As `agentevol eval --model` takes it."""
@@ -59,11 +71,6 @@ class SuiteModel(Section):
     max_new_tokens: int | None = Field(default=None, ge=1)
     engine: dict[str, JsonValue] = Field(default_factory=dict[str, JsonValue])
     """Settings of its engine, as `engine.*` of a run."""
-
-    @field_validator("name")
-    @classmethod
-    def _has_a_name(cls, value: str) -> str:
-        return _is_name(value)
 
     @field_validator("format")
     @classmethod
@@ -79,7 +86,7 @@ class SuiteModel(Section):
 class SuiteEnvironment(Section):
     """An environment in which all models are evaluated, with its tasks."""
 
-    name: str
+    name: Name
     """Name in the report; by default that of the environment."""
     env: str
     split: str = "test"
@@ -94,11 +101,6 @@ class SuiteEnvironment(Section):
     """A running server, which has options of its own; None starts one."""
     partner: str | None = None
     """Player of the other seats, where there are several: `self`, or `environment` for its own partner."""
-
-    @field_validator("name")
-    @classmethod
-    def _has_a_name(cls, value: str) -> str:
-        return _is_name(value)
 
     @field_validator("partner")
     @classmethod
@@ -119,7 +121,7 @@ class SuiteEnvironment(Section):
 class SuiteConfig(Section):
     """An evaluation suite: each model plays the same tasks with the same seeds."""
 
-    name: str = "suite"
+    name: Name = "suite"
     """Name of the suite; by default that of its file."""
     models: tuple[Annotated[SuiteModel, _named_by("model")], ...] = Field(min_length=1)
     environments: tuple[Annotated[SuiteEnvironment, _named_by("env")], ...] = Field(min_length=1)
@@ -132,11 +134,6 @@ class SuiteConfig(Section):
     """Sampling temperature; 0 is greedy."""
     sample: int = Field(default=0, ge=0)
     """Number of episodes that people shall rate."""
-
-    @field_validator("name")
-    @classmethod
-    def _has_a_name(cls, value: str) -> str:
-        return _is_name(value)
 
     @field_validator("models", "environments")
     @classmethod

@@ -1,4 +1,5 @@
-"""Folders of imported data, for the importers of all environments: `draft`, `publish`, `bounded_text`.
+"""Folders of imported data, for the importers of all environments: `draft`, `publish`,
+`read_manifest`, `difference`, `bounded_text`.
 
 A new folder is complete before the manifest names it, so that an interrupted import changes nothing.
 """
@@ -8,9 +9,13 @@ import tempfile
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TypeVar
 
-from pydantic import BaseModel
+from pydantic import BaseModel, ValidationError
 
+from agentgym_envs.files import file_sha256
+
+M = TypeVar("M", bound=BaseModel)
 MANIFEST = "manifest.json"
 """File that names the current folder."""
 
@@ -37,6 +42,25 @@ def publish(root: Path, folder: Path, manifest: BaseModel, before: str | None) -
     written.replace(root / MANIFEST)
     if before is not None and before != folder.name:
         shutil.rmtree(root / before, ignore_errors=True)
+
+
+def read_manifest(path: Path, kind: type[M], error: type[Exception]) -> M | None:
+    """The manifest of an import; None where there is none. Raises `error` for a broken one."""
+    try:
+        return kind.model_validate_json(path.read_bytes())
+    except FileNotFoundError:
+        return None
+    except ValidationError as cause:
+        raise error(f"{path} is broken: import the data again") from cause
+
+
+def difference(path: Path, digest: str) -> str | None:
+    """A line where a file is missing, or has another SHA-256 than when it was imported; else None."""
+    if not path.is_file():
+        return f"{path} is missing: import the data again"
+    if file_sha256(path) != digest:
+        return f"{path} has changed since it was imported: import the data again"
+    return None
 
 
 def bounded_text(path: Path, most: int, error: type[Exception], encoding: str = "utf-8") -> str:

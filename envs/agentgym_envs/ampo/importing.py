@@ -12,16 +12,15 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Final, Literal
 
-from pydantic import ValidationError
-
 from agentgym_envs.ampo.records import AmpoDataError, State
 from agentgym_envs.ampo.sources import Found, read
 from agentgym_envs.core import Record
 from agentgym_envs.files import file_sha256
+from agentgym_envs.import_folders import MANIFEST, difference, read_manifest
 from agentgym_envs.import_report import FileName, ImportReport
 
 NAME: Final = "ampo"
-MANIFEST, CLONING, STATES = "manifest.json", "cloning.jsonl", "states.jsonl"
+CLONING, STATES = "cloning.jsonl", "states.jsonl"
 
 
 class Manifest(Record):
@@ -62,14 +61,9 @@ def verify(home: Path) -> list[str]:
         manifest = _manifest(home)
     except AmpoDataError as cause:
         return [str(cause)]
-    lines = list[str]()
-    for name, digest in (manifest.files if manifest else {}).items():
-        path = home / NAME / name
-        if not path.is_file():
-            lines.append(f"{path} is missing: import the data again")
-        elif file_sha256(path) != digest:
-            lines.append(f"{path} has changed since it was imported: import the data again")
-    return lines
+    files = manifest.files if manifest else {}
+    found = (difference(home / NAME / name, digest) for name, digest in files.items())
+    return [line for line in found if line is not None]
 
 
 def imported_states(home: Path) -> tuple[State, ...]:
@@ -80,20 +74,14 @@ def imported_states(home: Path) -> tuple[State, ...]:
 
 @lru_cache(maxsize=2)
 def _states(path: Path, digest: str) -> tuple[State, ...]:
-    if file_sha256(path) != digest:
-        raise AmpoDataError(f"{path} has changed since it was imported: import the data again")
+    if (found := difference(path, digest)) is not None:
+        raise AmpoDataError(found)
     with path.open(encoding="utf-8") as lines:
         return tuple(State.model_validate_json(line) for line in lines)
 
 
 def _manifest(home: Path) -> Manifest | None:
-    path = home / NAME / MANIFEST
-    try:
-        return Manifest.model_validate_json(path.read_bytes())
-    except FileNotFoundError:
-        return None
-    except ValidationError as cause:
-        raise AmpoDataError(f"{path} is broken: import the data again") from cause
+    return read_manifest(home / NAME / MANIFEST, Manifest, AmpoDataError)
 
 
 def _write(path: Path, lines: Iterable[str]) -> None:

@@ -7,11 +7,8 @@ home/questions/tasks-.../tasks.jsonl
 from pathlib import Path
 from typing import Final, Literal
 
-from pydantic import ValidationError
-
 from agentgym_envs.core import Record
-from agentgym_envs.files import file_sha256
-from agentgym_envs.import_folders import MANIFEST
+from agentgym_envs.import_folders import MANIFEST, difference, read_manifest
 from agentgym_envs.import_report import FileName
 from agentgym_envs.questions.records import QuestionsError
 
@@ -54,20 +51,10 @@ def verify(home: Path) -> list[str]:
         return [str(cause)]
     if manifest is None:
         return []
-    path = home / FOLDER / manifest.folder / TASKS
-    if not path.is_file():
-        return [f"{path} is missing: import the data again"]
-    if file_sha256(path) != manifest.sha256:
-        return [f"{path} has changed since it was imported: import the data again"]
-    return []
+    found = difference(home / FOLDER / manifest.folder / TASKS, manifest.sha256)
+    return [] if found is None else [found]
 
 
 def manifest_of(home: Path) -> Manifest | None:
     """The manifest; None if nothing was imported. Raises `QuestionsError` for a broken one."""
-    path = home / FOLDER / MANIFEST
-    try:
-        return Manifest.model_validate_json(path.read_bytes())
-    except FileNotFoundError:
-        return None
-    except ValidationError as cause:
-        raise QuestionsError(f"{path} is broken: import the data again") from cause
+    return read_manifest(home / FOLDER / MANIFEST, Manifest, QuestionsError)
