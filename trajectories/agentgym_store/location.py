@@ -63,7 +63,11 @@ class Place:
 
     def names(self) -> Sequence[str]:
         """Names of the other entries, one level deep; none if the folder does not exist."""
-        found = self.files.get_file_info(fs.FileSelector("", allow_not_found=True))
+        here = fs.FileSelector("", allow_not_found=True)
+        try:
+            found = self.files.get_file_info(here)
+        except FileNotFoundError:  # arrow's answer where the folder came into being while it looked
+            found = self.files.get_file_info(here)
         return [entry.base_name for entry in found]
 
     def make(self) -> None:

@@ -321,3 +321,21 @@ def test_the_command_puts_the_files_of_feedback_together(
     assert FeedbackTable.beside(tmp_path / "t").records() == found
     compact_table(str(tmp_path / "t"), json=True)
     assert json.loads(capsys.readouterr().out)["feedback"]["files_after"] == 1
+
+
+def test_a_folder_that_comes_into_being_while_it_is_listed_is_listed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "made").write_text("")
+    real, asked = Place(str(tmp_path), is_remote=False).files, list[Any]()
+
+    class Late:
+        def get_file_info(self, what: Any) -> Any:
+            asked.append(what)
+            if len(asked) == 1:
+                raise FileNotFoundError("Cannot list directory")
+            return real.get_file_info(what)
+
+    monkeypatch.setattr(Place, "files", Late())
+    assert Place(str(tmp_path), is_remote=False).names() == ["made"]
+    assert len(asked) == 2
