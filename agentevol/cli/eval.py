@@ -134,7 +134,7 @@ def evaluate(
     """
     if evaluate_suite(context, suite, settings or (), out, dry_run, json):
         return
-    from agentevol.config.sections import EnvironmentConfig
+    from agentevol.config.sections.environment import EnvironmentConfig
     from agentevol.core.action_formats.registry import ACTION_FORMATS
     from agentevol.loop.report.evaluations.evaluation_report import (
         document_of,

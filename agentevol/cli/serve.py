@@ -18,7 +18,7 @@ from agentevol.cli.envs.options import (
 )
 
 if TYPE_CHECKING:
-    from agentevol.config.engine import EmbeddedConfig, VllmConfig
+    from agentevol.config.sections.engine import EmbeddedConfig, VllmConfig
 
 RECORDING = {"name": "serve", "temperature": 1.0, "max-sessions": 1024, "lease-ttl-s": 600.0}
 """Defaults of the options for recording."""
@@ -139,7 +139,7 @@ def _engine_config(
     engine: str, threads: int | None, cache_gib: float | None, tensor_parallel: int, **shared: Any
 ) -> "EmbeddedConfig | VllmConfig":
     """The engine's configuration; `shared` are the settings that both engines have."""
-    from agentevol.config.engine import EmbeddedConfig, VllmConfig
+    from agentevol.config.sections.engine import EmbeddedConfig, VllmConfig
 
     if engine == "vllm":
         return VllmConfig(cache_gib=cache_gib, tensor_parallel=tensor_parallel, **shared)

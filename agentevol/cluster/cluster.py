@@ -33,8 +33,8 @@ from agentevol.cluster.ray_backend.weight_receivers import Receivers
 from agentevol.cluster.workers.environment import PlacedServer
 from agentevol.cluster.workers.learner import report_of
 from agentevol.cluster.workers.rollout import RolloutWorker, WorkerUsage
-from agentevol.config.learner import LearnConfig
 from agentevol.config.run import RunConfig
+from agentevol.config.sections.learner import LearnConfig
 from agentevol.core.algorithms.contract import Floats
 from agentevol.core.errors import ConfigError, RunStopped, one_line
 from agentevol.core.protocols import Checkpoint, LearnerJob, LearnReport, Sampling, TrainingSequence

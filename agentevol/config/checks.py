@@ -4,27 +4,18 @@ section that have no effect, or cannot be, beside those of another.
 
 from collections.abc import Mapping
 
-from agentevol.config.constraints import Constraint
-from agentevol.config.engine import EmbeddedConfig, EngineSection, VllmConfig, VllmServersConfig
-from agentevol.config.forgetting import InterpolateConfig, ReplayConfig, RetainedConfig
-from agentevol.config.learner import LearnConfig
-from agentevol.config.population import PopulationConfig
 from agentevol.config.rewards.process import ProcessSection
 from agentevol.config.rewards.reward import ConsistencyReward, JudgeReward, RewardSection
-from agentevol.config.rollout import AsynchronousConfig, RolloutSection, SynchronousConfig
-from agentevol.config.sections import (
-    RETURN,
-    SCRIPTED_PARTNERS,
-    SELF_PLAY,
-    DemonstrationConfig,
-    EnvironmentConfig,
-    ExploreConfig,
-    HorizonConfig,
-    KLTarget,
-    PairsConfig,
-    RayConfig,
-    SelectConfig,
-)
+from agentevol.config.sections.cluster import RayConfig
+from agentevol.config.sections.constraints import Constraint
+from agentevol.config.sections.engine import EmbeddedConfig, EngineSection, VllmConfig, VllmServersConfig
+from agentevol.config.sections.environment import SCRIPTED_PARTNERS, SELF_PLAY, EnvironmentConfig
+from agentevol.config.sections.exploration import DemonstrationConfig, ExploreConfig, HorizonConfig
+from agentevol.config.sections.forgetting import InterpolateConfig, ReplayConfig, RetainedConfig
+from agentevol.config.sections.learner import KLTarget, LearnConfig
+from agentevol.config.sections.rollout import AsynchronousConfig, RolloutSection, SynchronousConfig
+from agentevol.config.sections.selection import RETURN, PairsConfig, SelectConfig
+from agentevol.config.self_evolution.population import PopulationConfig
 from agentevol.core.algorithms.registry import algorithm, objective
 from agentevol.models.limits import adapter_rank
 

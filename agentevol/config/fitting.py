@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from agentevol.config.rewards.process import ContinuationProcess
 from agentevol.config.run import RunConfig
-from agentevol.config.sections import SELF_PLAY
+from agentevol.config.sections.environment import SELF_PLAY
 from agentevol.core.errors import ConfigError
 from agentevol.core.splits import PARTS, held_out, parent
 

@@ -12,33 +12,10 @@ import tomli_w
 from pydantic import Field, JsonValue, ValidationError, field_validator, model_validator
 
 from agentevol.config import checks
-from agentevol.config.alternatives import complaint
-from agentevol.config.constraints import Constraint
-from agentevol.config.engine import EmbeddedConfig, EngineConfig, VllmConfig
-from agentevol.config.feedback import (
-    FeedbackConfig,
-    RunFeedbackConfig,
-    check_algorithm,
-    check_choice,
-    in_short,
-)
-from agentevol.config.forgetting import (
-    InterpolateConfig,
-    ProbeConfig,
-    ProtectedTasks,
-    ReplayConfig,
-    RetainedConfig,
-)
-from agentevol.config.guards import GuardsConfig
-from agentevol.config.learner import LearnConfig
-from agentevol.config.merging import merged
-from agentevol.config.methods import METHODS, method_settings
-from agentevol.config.metrics import DEFAULT, SINKS
-from agentevol.config.migration import migrated
-from agentevol.config.placements import names as placements
-from agentevol.config.placements import preset_file
-from agentevol.config.population import PopulationConfig, check_members, spans
-from agentevol.config.presets import (
+from agentevol.config.files.merging import merged
+from agentevol.config.files.migration import migrated
+from agentevol.config.files.reading import apply_override, nulls_as_text, read_toml
+from agentevol.config.presets.defaults import (
     ALGORITHM_BY_ENVIRONMENT,
     BY_DATA,
     BY_ENVIRONMENT,
@@ -50,32 +27,42 @@ from agentevol.config.presets import (
     STALE,
     TRAIN_BY_DATA,
 )
-from agentevol.config.reading import apply_override, nulls_as_text, read_toml
+from agentevol.config.presets.methods import METHODS, method_settings
+from agentevol.config.presets.placements import names as placements
+from agentevol.config.presets.placements import preset_file
 from agentevol.config.rewards.process import EnvironmentTurnReward, ProcessConfig, TrainedProcess
-from agentevol.config.rewards.reward import (
-    CautionConfig,
-    EnvironmentReward,
-    RewardConfig,
-    TrainedModelReward,
-)
+from agentevol.config.rewards.reward import CautionConfig, EnvironmentReward, RewardConfig, TrainedModelReward
 from agentevol.config.rewards.shaping import ShapingConfig, check_shaping
-from agentevol.config.rollout import RolloutConfig, SynchronousConfig
-from agentevol.config.scores import check_score, check_scored_data
-from agentevol.config.sections import (
-    RETURN,
-    DemonstrationConfig,
-    EnvironmentConfig,
-    EvaluateConfig,
-    ExploreConfig,
-    HorizonConfig,
-    KLTarget,
-    Names,
-    PairsConfig,
-    RayConfig,
-    Section,
-    SelectConfig,
+from agentevol.config.sections.alternatives import complaint
+from agentevol.config.sections.cluster import RayConfig
+from agentevol.config.sections.constraints import Constraint
+from agentevol.config.sections.engine import EmbeddedConfig, EngineConfig, VllmConfig
+from agentevol.config.sections.environment import EnvironmentConfig
+from agentevol.config.sections.evaluation import EvaluateConfig
+from agentevol.config.sections.exploration import DemonstrationConfig, ExploreConfig, HorizonConfig
+from agentevol.config.sections.forgetting import (
+    InterpolateConfig,
+    ProbeConfig,
+    ProtectedTasks,
+    ReplayConfig,
+    RetainedConfig,
 )
-from agentevol.config.self_evaluation import SelfConfig
+from agentevol.config.sections.learner import KLTarget, LearnConfig
+from agentevol.config.sections.metrics import DEFAULT, SINKS
+from agentevol.config.sections.rollout import RolloutConfig, SynchronousConfig
+from agentevol.config.sections.section import Names, Section
+from agentevol.config.sections.selection import RETURN, PairsConfig, SelectConfig
+from agentevol.config.self_evolution.feedback import (
+    FeedbackConfig,
+    RunFeedbackConfig,
+    check_algorithm,
+    check_choice,
+    in_short,
+)
+from agentevol.config.self_evolution.guards import GuardsConfig
+from agentevol.config.self_evolution.population import PopulationConfig, check_members, spans
+from agentevol.config.self_evolution.scores import check_score, check_scored_data
+from agentevol.config.self_evolution.self_evaluation import SelfConfig
 from agentevol.core.action_formats.registry import ACTION_FORMATS
 from agentevol.core.algorithms.contract import Option
 from agentevol.core.algorithms.registry import algorithm, objective
@@ -440,7 +427,7 @@ def _named(preset: str, environment: str) -> dict[str, Any]:
 
 def load_earlier(path: Path) -> tuple[RunConfig, list[str]]:
     """The configuration of a run that this or an earlier version wrote, and lines about the settings that
-    were dropped (`agentevol.config.migration`).
+    were dropped (`agentevol.config.files.migration`).
 
     Raises `ConfigError` with one line that names the file or key at fault.
     """

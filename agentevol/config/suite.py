@@ -27,10 +27,10 @@ from pydantic import (
     model_validator,
 )
 
-from agentevol.config.alternatives import complaint
-from agentevol.config.reading import apply_override, read_toml
-from agentevol.config.sections import Level, Section
-from agentevol.config.settings import flattened
+from agentevol.config.files.reading import apply_override, read_toml
+from agentevol.config.files.settings import flattened
+from agentevol.config.sections.alternatives import complaint
+from agentevol.config.sections.section import Level, Section
 from agentevol.core.action_formats.registry import ACTION_FORMATS
 from agentevol.core.errors import ConfigError
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from random import Random
 
-from agentevol.config.sections import PairsConfig
+from agentevol.config.sections.selection import PairsConfig
 from agentevol.data.groups import by_key
 from agentevol.data.preference_pairs import Bands, Pair, Pairing, bands_of, compare, pair_up, task_key
 from agentevol.data.selection.filters import scored

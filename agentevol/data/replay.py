@@ -11,8 +11,8 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from agentevol.config.forgetting import ReplayConfig, RetainedConfig
 from agentevol.config.run import RunConfig, TrainConfig
+from agentevol.config.sections.forgetting import ReplayConfig, RetainedConfig
 from agentevol.core.action_formats.registry import action_format
 from agentevol.core.algorithms.contract import Objective
 from agentevol.core.errors import ConfigError

@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 
 from agentevol.config.run import RunConfig, TrainConfig
-from agentevol.config.sections import SelectConfig
+from agentevol.config.sections.selection import SelectConfig
 from agentevol.core.action_formats.registry import action_format
 from agentevol.core.algorithms.contract import Floats, Objective
 from agentevol.core.protocols import EpisodeFacts, SequenceKind, TrainingSequence

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
-from agentevol.config.engine import CustomEngineConfig
+from agentevol.config.sections.engine import CustomEngineConfig
 from agentevol.core.protocols import Checkpoint, Policy, RolloutEngine, Sampling
 from agentevol.models.rendering import ChatRenderer
 from agentgym_store.records import Sample

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import TypeAdapter, ValidationError
 
-from agentevol.config.constraints import Constraint
+from agentevol.config.sections.constraints import Constraint
 from agentevol.core.errors import ConfigError
 
 Floats = NDArray[np.float64]

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 import torch
 from transformers import PreTrainedModel
 
-from agentevol.config.learner import LearnConfig
+from agentevol.config.sections.learner import LearnConfig
 from agentevol.core.algorithms.contract import Algorithm, Floats
 from agentevol.core.errors import ConfigError, RunStopped
 from agentevol.core.protocols import Anchor, Checkpoint, LearnerJob, LearnReport, TrainingSequence

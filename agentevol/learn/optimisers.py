@@ -6,7 +6,7 @@ from typing import cast
 import torch
 from transformers import PreTrainedModel
 
-from agentevol.config.learner import LearnConfig
+from agentevol.config.sections.learner import LearnConfig
 from agentevol.learn.heads import critic
 from agentevol.learn.muon import Muon
 from agentevol.learn.network.network import Network

@@ -15,7 +15,7 @@ import torch
 from safetensors import SafetensorError
 from safetensors.torch import load, save
 
-from agentevol.config.learner import LearnConfig
+from agentevol.config.sections.learner import LearnConfig
 from agentevol.core.protocols import Checkpoint
 from agentevol.learn.checkpoints.optimiser_state import moments, set_moments
 from agentevol.learn.distributed.ranks import ALONE, Ranks

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from transformers import PreTrainedModel
 
-from agentevol.config.learner import LearnConfig
+from agentevol.config.sections.learner import LearnConfig
 from agentevol.core.algorithms.contract import Objective
 from agentevol.core.algorithms.registry import objective
 from agentevol.core.errors import ConfigError

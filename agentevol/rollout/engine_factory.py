@@ -4,7 +4,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple
 
-from agentevol.config.engine import (
+from agentevol.config.sections.engine import (
     ENGINES,
     CustomEngineConfig,
     EmbeddedConfig,
@@ -13,7 +13,7 @@ from agentevol.config.engine import (
     VllmConfig,
     VllmServersConfig,
 )
-from agentevol.config.sections import SCRIPTED_PARTNERS, SELF_PLAY, EnvironmentConfig
+from agentevol.config.sections.environment import SCRIPTED_PARTNERS, SELF_PLAY, EnvironmentConfig
 from agentevol.core.errors import ConfigError
 from agentevol.core.protocols import Checkpoint, Policy, RolloutEngine, Sampling
 from agentevol.engines.interfaces import EngineFactory, TokenEngine

@@ -15,7 +15,7 @@ from pathlib import Path
 from queue import Empty, Queue
 from urllib.parse import urlsplit
 
-from agentevol.config.sections import EnvironmentConfig
+from agentevol.config.sections.environment import EnvironmentConfig
 from agentevol.core.errors import RunStopped, one_line
 from agentevol.rollout.faults import FaultLog
 from agentgym_server.settings import is_loopback

@@ -6,8 +6,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from agentevol.config.fitting import TaskCounts
-from agentevol.config.presets import BY_ENVIRONMENT
-from agentevol.config.sections import EnvironmentConfig
+from agentevol.config.presets.defaults import BY_ENVIRONMENT
+from agentevol.config.sections.environment import EnvironmentConfig
 from agentevol.core.action_formats.registry import action_format
 from agentevol.core.errors import ConfigError, FormatFault, one_line
 from agentevol.core.protocols import NEW_TOKENS

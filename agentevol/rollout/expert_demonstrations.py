@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Sequence
 
 from agentevol.config.run import RunConfig
-from agentevol.config.sections import EnvironmentConfig
+from agentevol.config.sections.environment import EnvironmentConfig
 from agentevol.core.action_formats.registry import action_format
 from agentevol.core.errors import RunStopped
 from agentevol.core.protocols import Checkpoint, TrainingSequence

@@ -14,9 +14,9 @@ from typing import Any
 
 from rich.console import Console
 
-from agentevol.config.reading import section_of
+from agentevol.config.files.reading import section_of
 from agentevol.config.run import load
-from agentevol.config.sections import EnvironmentConfig
+from agentevol.config.sections.environment import EnvironmentConfig
 from agentevol.core.action_formats.registry import ACTION_FORMATS, action_format
 from agentevol.core.protocols import Policy
 from agentevol.core.splits import spread

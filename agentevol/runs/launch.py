@@ -8,13 +8,7 @@ from pathlib import Path
 
 from agentevol.cluster.checkpoints.object_store import CheckpointStore
 from agentevol.cluster.cluster import Cluster
-from agentevol.config.engine import ENGINES, CustomEngineConfig, EngineConfig, VllmConfig, VllmServersConfig
-from agentevol.config.rewards.process import (
-    ContinuationProcess,
-    ModelProcess,
-    PooledProcess,
-    TrainedProcess,
-)
+from agentevol.config.rewards.process import ContinuationProcess, ModelProcess, PooledProcess, TrainedProcess
 from agentevol.config.rewards.reward import (
     ConsistencyReward,
     FunctionReward,
@@ -25,14 +19,17 @@ from agentevol.config.rewards.reward import (
     TrainedModelReward,
 )
 from agentevol.config.rewards.shaping import potential_discount
-from agentevol.config.rollout import AsynchronousConfig, RolloutConfig
 from agentevol.config.run import RunConfig
-from agentevol.config.sections import (
-    SCRIPTED_PARTNERS,
-    SELF_PLAY,
-    EnvironmentConfig,
-    ExploreConfig,
+from agentevol.config.sections.engine import (
+    ENGINES,
+    CustomEngineConfig,
+    EngineConfig,
+    VllmConfig,
+    VllmServersConfig,
 )
+from agentevol.config.sections.environment import SCRIPTED_PARTNERS, SELF_PLAY, EnvironmentConfig
+from agentevol.config.sections.exploration import ExploreConfig
+from agentevol.config.sections.rollout import AsynchronousConfig, RolloutConfig
 from agentevol.core.action_formats.registry import action_format
 from agentevol.core.errors import ConfigError
 from agentevol.core.files import write_atomically

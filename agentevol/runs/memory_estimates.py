@@ -16,7 +16,7 @@ import torch
 from huggingface_hub.errors import StrictDataclassError
 from transformers import AutoConfig, AutoModelForCausalLM, PreTrainedModel
 
-from agentevol.config.learner import LearnConfig
+from agentevol.config.sections.learner import LearnConfig
 from agentevol.core.errors import ConfigError, one_line
 from agentevol.learn.network.log_probabilities import CHUNK_LOGITS
 from agentevol.models.causal_lm import BUILDING

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from agentevol.config.engine import CustomEngineConfig, VllmConfig, VllmServersConfig
 from agentevol.config.run import RunConfig
+from agentevol.config.sections.engine import CustomEngineConfig, VllmConfig, VllmServersConfig
 from agentevol.models.limits import check_split, context_of
 from agentevol.runs.memory_estimates import (
     ModelShape,

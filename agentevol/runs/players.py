@@ -6,9 +6,9 @@ A model is a script, an endpoint's (`openai:NAME`), or weights (`starter` or a f
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from agentevol.config.engine import VllmConfig, VllmServersConfig
 from agentevol.config.run import load
-from agentevol.config.sections import EnvironmentConfig
+from agentevol.config.sections.engine import VllmConfig, VllmServersConfig
+from agentevol.config.sections.environment import EnvironmentConfig
 from agentevol.core.action_formats.registry import CheckedFormat
 from agentevol.core.errors import ConfigError
 from agentevol.core.protocols import Checkpoint, Policy, RolloutEngine, Sampling

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from agentevol.config.population import PopulationConfig, Span, spans
+from agentevol.config.self_evolution.population import PopulationConfig, Span, spans
 from agentevol.core.protocols import Checkpoint
 from agentevol.core.summaries import RunSummary
 from agentevol.loop.population.judgement import RESULT, Judgement, clear_trials

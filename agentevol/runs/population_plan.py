@@ -2,8 +2,8 @@
 
 from pydantic import ValidationError
 
-from agentevol.config.population import PopulationConfig, spans
 from agentevol.config.run import RunConfig
+from agentevol.config.self_evolution.population import PopulationConfig, spans
 from agentevol.core.errors import ConfigError
 from agentevol.loop.population.members import first_legs, leg_config
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 from agentevol.config.rewards.reward import ConsistencyReward
 from agentevol.config.run import RunConfig
-from agentevol.config.sections import RETURN
-from agentevol.config.self_evaluation import SAMPLES
+from agentevol.config.sections.selection import RETURN
+from agentevol.config.self_evolution.self_evaluation import SAMPLES
 from agentevol.core.errors import ConfigError
 from agentevol.data.final_answers import answer_in
 from agentevol.data.rewards.run_reward_model import check_tokenizer, take_in

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from agentevol.config.rewards.reward import JudgeReward, RewardSection
 from agentevol.config.run import RunConfig
-from agentevol.config.sections import EnvironmentConfig
+from agentevol.config.sections.environment import EnvironmentConfig
 
 
 def shared_judges(config: RunConfig) -> list[str]:

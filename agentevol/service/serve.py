@@ -10,7 +10,7 @@ from pathlib import Path
 
 from prometheus_client import disable_created_metrics
 
-from agentevol.config.engine import TokenEngineConfig
+from agentevol.config.sections.engine import TokenEngineConfig
 from agentevol.core.protocols import Checkpoint
 from agentevol.engines.interfaces import TokenEngine
 from agentevol.models.resolution import resolve

@@ -15,8 +15,8 @@ from typing import Any
 from agentevol.cli.benchmarks.store import episode
 from agentevol.cluster.cluster import Cluster
 from agentevol.cluster.pools.dispatch import Played
-from agentevol.config.engine import EmbeddedConfig
 from agentevol.config.run import RunConfig
+from agentevol.config.sections.engine import EmbeddedConfig
 from agentevol.core.protocols import Checkpoint, Sampling
 from agentevol.rollout.episode import EpisodeRequest
 from agentevol.rollout.seats import Episode

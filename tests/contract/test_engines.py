@@ -13,7 +13,7 @@ import pytest
 import torch
 from support.tiny_models import write_checkpoint
 
-from agentevol.config.engine import CustomEngineConfig, EmbeddedConfig
+from agentevol.config.sections.engine import CustomEngineConfig, EmbeddedConfig
 from agentevol.core.errors import ConfigError
 from agentevol.core.protocols import Checkpoint
 from agentevol.engines.check import CHECKS, CONTEXT, SLOTS, check_engine

@@ -10,7 +10,7 @@ from typing import Literal
 
 import pytest
 
-from agentevol.config.sections import EnvironmentConfig
+from agentevol.config.sections.environment import EnvironmentConfig
 from agentevol.rollout import environment_server
 from agentevol.rollout.environment_server import EnvironmentServer
 from agentevol.rollout.faults import FaultLog

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from support.tiny_models import write_checkpoint
 
-from agentevol.config.sections import EnvironmentConfig
+from agentevol.config.sections.environment import EnvironmentConfig
 from agentevol.loop.report.evaluations.records import read_records
 from agentevol.runs.evaluation import Trial, trial
 from agentevol.runs.seating import Seating

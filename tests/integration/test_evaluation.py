@@ -9,7 +9,7 @@ from support.server.environments import Duel
 from support.server.threaded import served
 
 import agentevol
-from agentevol.config.sections import EnvironmentConfig
+from agentevol.config.sections.environment import EnvironmentConfig
 from agentevol.core.errors import ConfigError, PolicyFault
 from agentevol.engines.scripted import said
 from agentevol.rollout.environment_server import EnvironmentServer

@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 
 import agentevol
 from agentevol.cli import app as command_line
-from agentevol.config.sections import EnvironmentConfig
+from agentevol.config.sections.environment import EnvironmentConfig
 from agentevol.core.errors import ConfigError
 from agentevol.core.protocols import Conversation
 from agentevol.engines import openai

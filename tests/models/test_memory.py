@@ -9,7 +9,7 @@ import pytest
 import torch
 from transformers import GPT2Config, Qwen2Config
 
-from agentevol.config.learner import LearnConfig
+from agentevol.config.sections.learner import LearnConfig
 from agentevol.core.errors import ConfigError
 from agentevol.core.protocols import Checkpoint, Conversation, Message, Sampling, TrainingSequence
 from agentevol.engines.embedded.engine import EmbeddedEngine

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from support.runs import episode_request
 from transformers import AutoModelForCausalLM
 
-from agentevol.config.engine import EmbeddedConfig, VllmConfig
 from agentevol.config.run import load
+from agentevol.config.sections.engine import EmbeddedConfig, VllmConfig
 from agentevol.core.errors import ConfigError
 from agentevol.core.protocols import Checkpoint, ContextFull, Conversation, Message, Sampling
 from agentevol.engines.overflow import prompt_of, shortened

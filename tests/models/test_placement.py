@@ -8,7 +8,7 @@ import pytest
 from transformers import Qwen2Config
 
 from agentevol.cli import main
-from agentevol.config.placements import names
+from agentevol.config.presets.placements import names
 from agentevol.config.run import load
 from agentevol.core.errors import ConfigError
 from agentevol.runs.launch import plan

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from transformers import AutoConfig, AutoTokenizer
 
-from agentevol.config.learner import LearnConfig
+from agentevol.config.sections.learner import LearnConfig
 from agentevol.core.errors import ConfigError
 from agentevol.core.starter_names import MODE_STARTERS, MODES
 from agentevol.models.resolution import resolve, shipped_starters, starter_folder

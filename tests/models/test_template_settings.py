@@ -10,8 +10,8 @@ import torch
 from transformers import AutoModelForCausalLM
 
 from agentevol.cli import main
-from agentevol.config.engine import EmbeddedConfig
 from agentevol.config.run import TrainConfig, load
+from agentevol.config.sections.engine import EmbeddedConfig
 from agentevol.core.errors import ConfigError
 from agentevol.core.protocols import Checkpoint, Conversation, Message, Sampling
 from agentevol.data.final_observation import with_closing

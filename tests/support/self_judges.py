@@ -9,7 +9,7 @@ import torch
 from support.runs import episode_request, requested
 from transformers import LlamaConfig, LlamaForCausalLM
 
-from agentevol.config.learner import LearnConfig
+from agentevol.config.sections.learner import LearnConfig
 from agentevol.core.protocols import Checkpoint, LearnerJob, TrainingSequence
 from agentevol.data.judges.judging import as_text
 from agentevol.data.self_evaluation.rubric import messages

@@ -145,9 +145,9 @@ def score(
 
     Example: agentevol trajectories score runs/first judge combination=lcb kappa=2 --purpose evaluate
     """
-    from agentevol.config.learner import LearnConfig
     from agentevol.config.rewards.reward import CautionConfig
     from agentevol.config.run import load
+    from agentevol.config.sections.learner import LearnConfig
     from agentevol.core.protocols import Checkpoint
     from agentevol.data.rewards.reward_model import figures, judge, sequences_to_judge, write_judgements
     from agentevol.learn.heads.reward_scale import load_scale

@@ -14,7 +14,7 @@ from agentevol.cluster.processes.interface import Processes, ProcessLost
 from agentevol.cluster.processes.membership import Members
 from agentevol.cluster.processes.nodes import Node
 from agentevol.config.run import RunConfig
-from agentevol.config.sections import EnvironmentConfig
+from agentevol.config.sections.environment import EnvironmentConfig
 from agentevol.core.errors import AgentEvolError, ConfigError, one_line
 from agentevol.rollout.environment_server import RESTARTS, RETRY_S, EnvironmentServer, gave_up
 from agentevol.rollout.faults import FaultLog

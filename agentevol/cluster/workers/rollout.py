@@ -10,8 +10,8 @@ from agentevol.cluster.checkpoints.access import copies
 from agentevol.cluster.checkpoints.object_store import CheckpointStore
 from agentevol.cluster.workers.in_flight import InFlight, LatestPolicy
 from agentevol.cluster.workers.process_settings import settle
-from agentevol.config.engine import EngineConfig
-from agentevol.config.sections import EnvironmentConfig
+from agentevol.config.sections.engine import EngineConfig
+from agentevol.config.sections.environment import EnvironmentConfig
 from agentevol.core.memory import peak_memory
 from agentevol.core.protocols import Checkpoint, InFlightRule, Sampling
 from agentevol.core.waits import Waits

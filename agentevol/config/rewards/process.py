@@ -14,8 +14,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Discriminator, Field, Tag, field_validator, model_validator
 
-from agentevol.config.alternatives import value_of
-from agentevol.config.sections import Section
+from agentevol.config.sections.alternatives import value_of
+from agentevol.config.sections.section import Section
 from agentevol.core.algorithms.contract import Option
 from agentevol.core.algorithms.registry import objective
 

@@ -2,9 +2,10 @@
 
 from pydantic import field_validator
 
-from agentevol.config.learner import LearnConfig
 from agentevol.config.rewards.registries import POTENTIALS, TURN_REWARDS
-from agentevol.config.sections import ExploreConfig, Section
+from agentevol.config.sections.exploration import ExploreConfig
+from agentevol.config.sections.learner import LearnConfig
+from agentevol.config.sections.section import Section
 from agentevol.core.algorithms.registry import algorithm, objective
 
 

@@ -13,7 +13,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from agentevol.config.sections import SELECTIONS, SelectConfig
+from agentevol.config.sections.selection import SELECTIONS, SelectConfig
 from agentevol.core.errors import ConfigError
 from agentevol.data.groups import by_task, start_of
 from agentevol.learn.algorithms.advantages.baselines import grouped

@@ -7,7 +7,7 @@ entry point of the group `agentevol.selections`.
 
 from collections.abc import Callable, Sequence
 
-from agentevol.config.sections import SelectConfig
+from agentevol.config.sections.selection import SelectConfig
 from agentevol.data.selection.filters import accepted, at_least, best, scored, top_ratio
 from agentgym_store.records import Trajectory
 

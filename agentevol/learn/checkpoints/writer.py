@@ -7,7 +7,7 @@ from pathlib import Path
 
 import torch
 
-from agentevol.config.learner import LearnConfig
+from agentevol.config.sections.learner import LearnConfig
 from agentevol.core.protocols import Anchor, Checkpoint, TrainingSequence
 from agentevol.learn.continual.interpolation import toward
 from agentevol.learn.distributed.ranks import Ranks

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import torch
 
-from agentevol.config.forgetting import EwcConfig
-from agentevol.config.learner import LearnConfig
+from agentevol.config.sections.forgetting import EwcConfig
+from agentevol.config.sections.learner import LearnConfig
 from agentevol.core.errors import ConfigError
 from agentevol.core.protocols import Anchor, TrainingSequence
 from agentevol.learn.batches.packing import PackedBatch, packed

@@ -11,7 +11,7 @@ from pathlib import Path
 import torch
 from torch.nn.utils import clip_grads_with_norm_, get_total_norm
 
-from agentevol.config.learner import LearnConfig
+from agentevol.config.sections.learner import LearnConfig
 from agentevol.learn.distributed.sharding import whole
 from agentevol.learn.heads import linear
 from agentevol.learn.network.network import Network

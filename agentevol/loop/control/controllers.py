@@ -7,8 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
-from agentevol.config.constraints import Constraint
-from agentevol.config.sections import HorizonConfig, KLTarget
+from agentevol.config.sections.constraints import Constraint
+from agentevol.config.sections.exploration import HorizonConfig
+from agentevol.config.sections.learner import KLTarget
 from agentevol.core.summaries import IterationSummary
 from agentevol.data.selection.filters import scored
 from agentevol.data.training_sequences import costs

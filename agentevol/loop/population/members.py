@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
-from agentevol.config.population import PopulationConfig
 from agentevol.config.run import RunConfig
+from agentevol.config.self_evolution.population import PopulationConfig
 from agentevol.core.protocols import Checkpoint
 
 SCALES = (0.8, 1.2)

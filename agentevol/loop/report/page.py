@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from agentevol.config.settings import flattened
+from agentevol.config.files.settings import flattened
 from agentevol.core.summaries import IterationSummary, RunSummary, best
 from agentevol.loop.population.records import HEADER, NOTE, TITLE, members_table, read_record
 from agentevol.loop.report.comparison import checkpoint_strengths

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from agentevol.config.sections import RETURN
+from agentevol.config.sections.selection import RETURN
 from agentevol.data.selection.rescoring import rescored
 from agentevol.loop.scores.self_evaluation import SelfEvaluation
 from agentevol.loop.scores.sources import SOURCES, Scorers, Scores

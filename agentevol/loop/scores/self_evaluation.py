@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
-from agentevol.config.self_evaluation import BASE, LATEST, SAMPLES
+from agentevol.config.self_evolution.self_evaluation import BASE, LATEST, SAMPLES
 from agentevol.core.errors import RunStopped
 from agentevol.core.protocols import Checkpoint
 from agentevol.data.judges.judging import as_text, judged

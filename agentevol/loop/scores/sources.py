@@ -1,7 +1,7 @@
 """Sources of episode scores by name, for `select.score`.
 
 A source is a function from the shared objects of a run, an iteration and its explored episodes to `Scores`.
-Another one is a function here and its name in `agentevol.config.sections.Score`.
+Another one is a function here and its name in `agentevol.config.sections.selection.Score`.
 """
 
 from collections.abc import Callable, Mapping, Sequence

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from agentevol.config.forgetting import ProtectedTasks
 from agentevol.config.run import RunConfig
+from agentevol.config.sections.forgetting import ProtectedTasks
 from agentevol.core.protocols import Checkpoint
 from agentevol.core.splits import spread
 from agentevol.core.summaries import EvaluationSummary, IterationSummary

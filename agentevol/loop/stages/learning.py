@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from agentevol.config.learner import LearnConfig
+from agentevol.config.sections.learner import LearnConfig
 from agentevol.core.protocols import Checkpoint, LearnerJob, TrainingSequence
 from agentevol.learn.batches.trainable_sequences import NothingToLearn
 from agentevol.loop.control.controllers import kl_coefficient, price_figures

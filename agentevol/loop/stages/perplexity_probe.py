@@ -9,8 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
-from agentevol.config.forgetting import RetainedConfig
 from agentevol.config.run import RunConfig
+from agentevol.config.sections.forgetting import RetainedConfig
 from agentevol.core.algorithms.registry import objective
 from agentevol.core.errors import ConfigError
 from agentevol.core.protocols import Checkpoint, TrainingSequence

@@ -3,8 +3,8 @@
 import math
 from collections.abc import Sequence
 
-from agentevol.config.learner import LearnConfig
 from agentevol.config.rewards.process import ContinuationProcess, ModelProcess, TrainedProcess
+from agentevol.config.sections.learner import LearnConfig
 from agentevol.core.errors import RunStopped
 from agentevol.core.protocols import Checkpoint, LearnerJob, TrainingSequence
 from agentevol.data.groups import own_part

@@ -18,7 +18,7 @@ from agentevol.config.rewards.reward import (
     TrainedModelReward,
 )
 from agentevol.config.rewards.shaping import potential_discount
-from agentevol.config.sections import RETURN
+from agentevol.config.sections.selection import RETURN
 from agentevol.core.algorithms.registry import algorithm
 from agentevol.core.errors import RunStopped
 from agentevol.core.protocols import Checkpoint, TrainingSequence

@@ -9,7 +9,7 @@ import polars as pl
 
 from agentevol.cluster.cluster import Cluster
 from agentevol.cluster.pools.dispatch import Played
-from agentevol.config.sections import SELF_PLAY
+from agentevol.config.sections.environment import SELF_PLAY
 from agentevol.core.errors import REPLAY_MISMATCH, RunStopped, TransportFault
 from agentevol.core.protocols import Checkpoint, Sampling
 from agentevol.core.splits import Choice, held_out, parent, remaining, within

@@ -40,8 +40,8 @@ from pathlib import Path
 from typing import IO, Self
 
 from agentevol.cluster.checkpoints.object_store import CheckpointStore
+from agentevol.config.files.settings import flattened
 from agentevol.config.run import RunConfig, load_earlier
-from agentevol.config.settings import flattened
 from agentevol.core.errors import ConfigError
 from agentevol.core.files import write_atomically
 from agentevol.core.protocols import Checkpoint

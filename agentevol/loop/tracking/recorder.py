@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from uuid import uuid4
 
-from agentevol.config.metrics import SINKS
+from agentevol.config.sections.metrics import SINKS
 from agentevol.core.errors import ConfigError, RunStopped, one_line
 from agentevol.core.files import write_atomically
 from agentevol.core.summaries import IterationSummary

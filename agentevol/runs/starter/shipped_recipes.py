@@ -1,6 +1,6 @@
 """Recipes of the starter policies in the package, by environment."""
 
-from agentevol.config.learner import LearnConfig
+from agentevol.config.sections.learner import LearnConfig
 from agentevol.runs.starter.recipe import LEARN, Shape, StarterRecipe
 
 _ALFWORLD_WORDS = (

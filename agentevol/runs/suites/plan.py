@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from agentevol.config.sections import EnvironmentConfig
+from agentevol.config.sections.environment import EnvironmentConfig
 from agentevol.config.suite import SuiteConfig, SuiteEnvironment, SuiteModel
 from agentevol.core.errors import ConfigError
 from agentevol.core.splits import spread

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from agentevol.config.settings import flattened
+from agentevol.config.files.settings import flattened
 from agentevol.loop.report.comparison import Evolved
 from agentevol.loop.report.document import Table
 from agentevol.loop.report.run_comparison import compare_runs

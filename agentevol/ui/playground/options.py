@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from agentevol.config.run import load
-from agentevol.config.sections import EnvironmentConfig
+from agentevol.config.sections.environment import EnvironmentConfig
 from agentevol.core.errors import AgentEvolError
 from agentevol.ui.errors import BadQuery
 from agentevol.ui.forms import Form

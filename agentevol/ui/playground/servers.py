@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from agentevol.config.sections import EnvironmentConfig
+from agentevol.config.sections.environment import EnvironmentConfig
 from agentevol.core.errors import one_line
 from agentevol.rollout.environment_server import EnvironmentServer
 from agentevol.rollout.faults import FaultLog

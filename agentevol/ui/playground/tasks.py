@@ -3,7 +3,7 @@
 import secrets
 from collections.abc import Mapping, Sequence
 
-from agentevol.config.sections import EvaluateConfig
+from agentevol.config.sections.evaluation import EvaluateConfig
 from agentevol.core.splits import PARTS, remaining
 from agentevol.ui.errors import NotFound
 from agentevol.ui.playground.errors import CannotPlay

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from agentevol.config.settings import flattened
+from agentevol.config.files.settings import flattened
 from agentevol.loop.report.document import Table
 from agentevol.loop.report.page import run_document
 from agentevol.loop.report.rates import headline, interval_text, rate_text

@@ -8,8 +8,8 @@ from peft import PeftModel
 from safetensors.torch import load_file, save_file
 from transformers import AutoModelForCausalLM, Qwen2Config
 
-from agentevol.config.engine import VllmConfig
 from agentevol.config.run import load
+from agentevol.config.sections.engine import VllmConfig
 from agentevol.core.errors import ConfigError
 from agentevol.engines.vllm import lora_engine as vllm_lora
 from agentevol.engines.vllm.lora_engine import lora_arguments

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from agentevol.cluster.processes.gpu_allocation import gpus_of_rollouts
-from agentevol.config.engine import EmbeddedConfig, VllmConfig, VllmServersConfig
 from agentevol.config.run import load
+from agentevol.config.sections.engine import EmbeddedConfig, VllmConfig, VllmServersConfig
 from agentevol.core.errors import ConfigError
 from agentevol.core.protocols import Conversation, Message, Sampling
 from agentevol.engines.embedded.engine import EmbeddedEngine

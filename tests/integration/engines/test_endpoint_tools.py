@@ -9,7 +9,7 @@ import pytest
 from fastapi import FastAPI, Request
 from support.server.threaded import served
 
-from agentevol.config.sections import EnvironmentConfig
+from agentevol.config.sections.environment import EnvironmentConfig
 from agentevol.rollout.environment_server import EnvironmentServer
 from agentevol.runs.evaluation import trial
 from agentgym_envs.registry import make

@@ -15,7 +15,7 @@ from fastapi.responses import JSONResponse, Response
 from typer.testing import CliRunner
 
 from agentevol.cli import app as command_line
-from agentevol.config.sections import EnvironmentConfig
+from agentevol.config.sections.environment import EnvironmentConfig
 from agentevol.core.errors import ConfigError, PolicyFault
 from agentevol.core.protocols import ContextFull, Conversation, Message, Sampling
 from agentevol.engines import endpoint, openai

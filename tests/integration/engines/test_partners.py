@@ -12,8 +12,8 @@ from support.tiny_models import write_checkpoint
 
 from agentevol.cluster.workers import rollout
 from agentevol.cluster.workers.rollout import RolloutWorker
-from agentevol.config.engine import EmbeddedConfig
-from agentevol.config.sections import EnvironmentConfig
+from agentevol.config.sections.engine import EmbeddedConfig
+from agentevol.config.sections.environment import EnvironmentConfig
 from agentevol.core.errors import ConfigError
 from agentevol.core.protocols import Checkpoint, Conversation, Sampling
 from agentevol.rollout.engine_factory import partner_player

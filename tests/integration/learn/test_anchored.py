@@ -12,8 +12,8 @@ import torch
 from safetensors.torch import load as parsed
 from support.tiny_models import qwen2, write_model
 
-from agentevol.config.forgetting import EwcConfig
-from agentevol.config.learner import LearnConfig
+from agentevol.config.sections.forgetting import EwcConfig
+from agentevol.config.sections.learner import LearnConfig
 from agentevol.core.errors import ConfigError
 from agentevol.core.protocols import Anchor, Checkpoint, LearnerJob, TrainingSequence
 from agentevol.learn.batches.packing import packed

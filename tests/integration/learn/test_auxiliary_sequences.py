@@ -6,7 +6,7 @@ import pytest
 from support.tiny_models import qwen2, write_model
 from support.training_sequences import TWO_TASKS, sequence
 
-from agentevol.config.learner import LearnConfig
+from agentevol.config.sections.learner import LearnConfig
 from agentevol.core.protocols import Checkpoint, LearnerJob, TrainingSequence
 from agentevol.data.auxiliary_sequences import mismatched, whole_sequences
 from agentevol.learn.learner import GradientLearner

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from agentevol.config.constraints import Constraint
+from agentevol.config.sections.constraints import Constraint
 from agentevol.core.errors import ConfigError
 from agentevol.learn.constraints import (
     Multiplier,

@@ -10,8 +10,8 @@ import torch
 from support.tiny_models import qwen2
 from transformers import Qwen2ForCausalLM
 
-from agentevol.config.learner import LearnConfig
 from agentevol.config.run import load
+from agentevol.config.sections.learner import LearnConfig
 from agentevol.core.errors import ConfigError
 from agentevol.core.protocols import Checkpoint, EpisodeFacts, LearnerJob, LearnReport, TrainingSequence
 from agentevol.learn.batches.assembly import Assembly

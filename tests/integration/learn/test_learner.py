@@ -8,7 +8,7 @@ import pytest
 import torch
 from support.tiny_models import qwen2, write_model
 
-from agentevol.config.learner import LearnConfig
+from agentevol.config.sections.learner import LearnConfig
 from agentevol.core.errors import ConfigError, RunStopped
 from agentevol.core.protocols import Checkpoint, LearnerJob, TrainingSequence
 from agentevol.learn.batches.batch_plan import learning_rate_factor, plan

@@ -6,7 +6,7 @@ import pytest
 import torch
 from support.tiny_models import qwen2, write_model
 
-from agentevol.config.learner import LearnConfig
+from agentevol.config.sections.learner import LearnConfig
 from agentevol.learn.learner import GradientLearner
 
 PROMPTS = [("a", [3, 1, 4, 1, 5]), ("b", [9]), ("c", [2, 6, 5, 3, 5, 8, 9, 7]), ("d", [9, 3])]

@@ -9,7 +9,7 @@ import pytest
 import torch
 from support.tiny_models import qwen2, write_model
 
-from agentevol.config.learner import LearnConfig
+from agentevol.config.sections.learner import LearnConfig
 from agentevol.core.protocols import Checkpoint, EpisodeFacts, LearnerJob, TrainingSequence
 from agentevol.learn.batches.packing import packed
 from agentevol.learn.learner import GradientLearner

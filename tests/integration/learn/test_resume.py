@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from agentevol.config.learner import LearnConfig
+from agentevol.config.sections.learner import LearnConfig
 from agentevol.core.protocols import Anchor, Checkpoint, EpisodeFacts, LearnerJob, TrainingSequence
 from agentevol.learn import learner
 from agentevol.learn.learner import GradientLearner

@@ -12,9 +12,9 @@ from support.tiny_models import qwen2, write_model
 from support.trajectories import trajectory
 from transformers import Qwen2ForCausalLM
 
-from agentevol.config.learner import LearnConfig
 from agentevol.config.rewards.reward import CautionConfig, ModelReward
 from agentevol.config.run import TrainConfig, load
+from agentevol.config.sections.learner import LearnConfig
 from agentevol.core.errors import ConfigError
 from agentevol.core.protocols import Checkpoint, EpisodeFacts, LearnerJob, TrainingSequence
 from agentevol.core.summaries import EvaluationSummary, IterationSummary

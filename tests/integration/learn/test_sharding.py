@@ -24,7 +24,7 @@ from torch import distributed
 from torch.distributed import FileStore  # pyright: ignore[reportPrivateImportUsage]
 from transformers import Qwen2ForCausalLM
 
-from agentevol.config.learner import LearnConfig
+from agentevol.config.sections.learner import LearnConfig
 from agentevol.core.algorithms.contract import Algorithm, Batch, Loss, Objective
 from agentevol.core.algorithms.registry import ALGORITHMS, objective
 from agentevol.core.errors import AgentEvolError, ConfigError

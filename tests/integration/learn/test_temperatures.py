@@ -10,8 +10,8 @@ import torch
 from support.tiny_models import write_checkpoint
 from support.trajectories import trajectory
 
-from agentevol.config.learner import LearnConfig
-from agentevol.config.sections import SelectConfig
+from agentevol.config.sections.learner import LearnConfig
+from agentevol.config.sections.selection import SelectConfig
 from agentevol.core.algorithms.registry import objective
 from agentevol.core.protocols import Checkpoint, LearnerJob, Sampling, TrainingSequence
 from agentevol.data.columnar_file import EncodedSequences, read_sequences

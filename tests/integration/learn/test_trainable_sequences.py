@@ -11,9 +11,9 @@ import torch
 from support.tiny_models import qwen2, write_model
 from support.trajectories import trajectory
 
-from agentevol.config.learner import LearnConfig
 from agentevol.config.run import RunConfig, TrainConfig, load
-from agentevol.config.sections import SelectConfig
+from agentevol.config.sections.learner import LearnConfig
+from agentevol.config.sections.selection import SelectConfig
 from agentevol.core.algorithms.registry import objective
 from agentevol.core.errors import ConfigError
 from agentevol.core.protocols import Checkpoint, LearnerJob, TrainingSequence

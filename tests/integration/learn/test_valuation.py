@@ -8,7 +8,7 @@ import pytest
 import torch
 from support.tiny_models import qwen2
 
-from agentevol.config.learner import LearnConfig
+from agentevol.config.sections.learner import LearnConfig
 from agentevol.core.errors import ConfigError
 from agentevol.core.protocols import Checkpoint, EpisodeFacts, LearnerJob, TrainingSequence
 from agentevol.learn.batches.packing import last_tokens

@@ -4,8 +4,8 @@ from math import sqrt
 
 import pytest
 
-from agentevol.config.forgetting import ProtectedTasks
 from agentevol.config.run import load
+from agentevol.config.sections.forgetting import ProtectedTasks
 from agentevol.core.errors import ConfigError
 from agentevol.core.summaries import EvaluationSummary, IterationSummary
 from agentevol.loop.stages.acceptance import protected_environments, verdict_on

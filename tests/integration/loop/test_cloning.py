@@ -8,9 +8,9 @@ from rich.console import Console
 from support.runs import episode_request, requested
 
 from agentevol.cluster.workers.rollout import WorkerUsage
-from agentevol.config.learner import LearnConfig
 from agentevol.config.run import load
-from agentevol.config.sections import SelectConfig
+from agentevol.config.sections.learner import LearnConfig
+from agentevol.config.sections.selection import SelectConfig
 from agentevol.core.algorithms.registry import objective
 from agentevol.core.errors import ConfigError, RunStopped
 from agentevol.core.protocols import Checkpoint, LearnerJob, LearnReport, Sampling, TrainingSequence

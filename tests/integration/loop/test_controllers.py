@@ -3,9 +3,10 @@
 import pytest
 from support.trajectories import trajectory
 
-from agentevol.config.constraints import Constraint
 from agentevol.config.run import load
-from agentevol.config.sections import HorizonConfig, KLTarget
+from agentevol.config.sections.constraints import Constraint
+from agentevol.config.sections.exploration import HorizonConfig
+from agentevol.config.sections.learner import KLTarget
 from agentevol.core.errors import ConfigError
 from agentevol.core.summaries import EvaluationSummary, IterationSummary
 from agentevol.loop.control.controllers import kl_coefficient, multipliers, price_figures, turns_allowed

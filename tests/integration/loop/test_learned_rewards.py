@@ -10,8 +10,8 @@ from rich.console import Console
 from support.trajectories import trajectory
 
 from agentevol.cluster.workers.rollout import WorkerUsage
-from agentevol.config.learner import LearnConfig
 from agentevol.config.run import load
+from agentevol.config.sections.learner import LearnConfig
 from agentevol.core.algorithms.registry import objective
 from agentevol.core.errors import RunStopped
 from agentevol.core.protocols import Checkpoint, LearnerJob, LearnReport, Sampling, TrainingSequence

@@ -13,7 +13,7 @@ from support.trajectories import trajectory
 import agentevol.loop.stages.acceptance
 from agentevol.cluster.workers.rollout import WorkerUsage
 from agentevol.config.run import load
-from agentevol.config.sections import SelectConfig
+from agentevol.config.sections.selection import SelectConfig
 from agentevol.core.errors import ConfigError
 from agentevol.core.protocols import Anchor, Checkpoint, LearnerJob, LearnReport, TrainingSequence
 from agentevol.core.summaries import EvaluationSummary, IterationSummary

@@ -121,7 +121,7 @@ def attempts(job: LearnerJob) -> list[int]:
 def test_every_score_of_the_configuration_has_a_source():
     from typing import get_args
 
-    from agentevol.config.sections import Score
+    from agentevol.config.sections.selection import Score
 
     assert set(SOURCES) == set(get_args(Score))
 

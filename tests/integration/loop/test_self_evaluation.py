@@ -13,8 +13,8 @@ from support.runs import requested
 from support.self_judges import guess_episode, write_judge
 
 from agentevol.cluster.workers.rollout import WorkerUsage
-from agentevol.config.learner import LearnConfig
 from agentevol.config.run import load
+from agentevol.config.sections.learner import LearnConfig
 from agentevol.core.errors import RunStopped
 from agentevol.core.protocols import Checkpoint, LearnerJob, LearnReport, Sampling
 from agentevol.data.manifests import of_numbers

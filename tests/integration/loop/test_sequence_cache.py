@@ -15,9 +15,9 @@ from support.trajectories import trajectory
 
 import agentevol.loop.stages.data_mixture
 import agentevol.loop.state.cache
-from agentevol.config.constraints import Constraint
 from agentevol.config.run import RunConfig, load
-from agentevol.config.sections import SelectConfig
+from agentevol.config.sections.constraints import Constraint
+from agentevol.config.sections.selection import SelectConfig
 from agentevol.core.algorithms.registry import objective
 from agentevol.core.files import write_atomically
 from agentevol.core.protocols import Checkpoint, EpisodeFacts, TrainingSequence

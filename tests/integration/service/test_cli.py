@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from agentevol.cli import main
-from agentevol.config.engine import TokenEngineConfig, VllmConfig
+from agentevol.config.sections.engine import TokenEngineConfig, VllmConfig
 
 
 def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str]:

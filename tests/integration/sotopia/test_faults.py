@@ -17,7 +17,7 @@ from support.sotopia_models import act, judgement, say
 from support.sotopia_profiles import write_profiles
 
 import agentgym_envs.endpoints.retries
-from agentevol.config.sections import EnvironmentConfig
+from agentevol.config.sections.environment import EnvironmentConfig
 from agentevol.rollout.environment_server import EnvironmentServer
 from agentevol.runs.evaluation import trial
 from agentgym_client import EnvClient, ServerProblem

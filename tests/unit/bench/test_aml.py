@@ -13,8 +13,8 @@ from agentevol.cli.benchmarks.aml.main import Comparison, named, seating_of
 from agentevol.cli.benchmarks.aml.outcomes import Outcome, keep, kept
 from agentevol.cli.benchmarks.aml.play import check_partner, figures_of
 from agentevol.cli.benchmarks.aml.table import table
-from agentevol.config.methods import METHODS
-from agentevol.config.sections import EnvironmentConfig
+from agentevol.config.presets.methods import METHODS
+from agentevol.config.sections.environment import EnvironmentConfig
 from agentevol.core.errors import ConfigError
 from agentevol.core.protocols import Checkpoint
 from agentevol.core.summaries import MeanScore, ModeFigures, ThinkingSummary

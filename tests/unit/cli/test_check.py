@@ -2,7 +2,7 @@ import pytest
 from typer.testing import CliRunner
 
 from agentevol.cli import app
-from agentevol.config.engine import EmbeddedConfig
+from agentevol.config.sections.engine import EmbeddedConfig
 from agentevol.rollout import engine_factory
 from agentgym_envs.testing import CheckResult, Report
 

@@ -4,22 +4,17 @@ from typing import Annotated, Literal
 import pytest
 from pydantic import BaseModel, ConfigDict, Tag, ValidationError
 
-from agentevol.config.alternatives import complaint, tagged_by
-from agentevol.config.engine import CustomEngineConfig, EmbeddedConfig, VllmConfig, VllmServersConfig
 from agentevol.config.rewards.process import (
     ContinuationProcess,
     EnvironmentTurnReward,
     FrozenProcess,
     PooledProcess,
 )
-from agentevol.config.rewards.reward import (
-    EnvironmentReward,
-    FunctionReward,
-    ModelReward,
-    TrainedModelReward,
-)
-from agentevol.config.rollout import AsynchronousConfig, OneStepOffConfig, SynchronousConfig
+from agentevol.config.rewards.reward import EnvironmentReward, FunctionReward, ModelReward, TrainedModelReward
 from agentevol.config.run import RunConfig, load
+from agentevol.config.sections.alternatives import complaint, tagged_by
+from agentevol.config.sections.engine import CustomEngineConfig, EmbeddedConfig, VllmConfig, VllmServersConfig
+from agentevol.config.sections.rollout import AsynchronousConfig, OneStepOffConfig, SynchronousConfig
 from agentevol.core.errors import ConfigError
 
 

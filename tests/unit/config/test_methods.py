@@ -8,7 +8,7 @@ from typing import Any, get_args
 import pytest
 
 from agentevol.cli import run
-from agentevol.config.methods import METHODS, method_settings
+from agentevol.config.presets.methods import METHODS, method_settings
 from agentevol.config.run import load
 from agentevol.core.errors import ConfigError
 

@@ -2,12 +2,12 @@ from pathlib import Path
 
 import pytest
 
-from agentevol.config.engine import EmbeddedConfig
-from agentevol.config.migration import migrated
+from agentevol.config.files.migration import migrated
 from agentevol.config.rewards.process import EnvironmentTurnReward
 from agentevol.config.rewards.reward import EnvironmentReward, TrainedModelReward
-from agentevol.config.rollout import OneStepOffConfig
 from agentevol.config.run import RunConfig, load, load_earlier
+from agentevol.config.sections.engine import EmbeddedConfig
+from agentevol.config.sections.rollout import OneStepOffConfig
 from agentevol.core.errors import ConfigError
 
 EARLIER = Path(__file__).parents[2] / "support" / "earlier_config.toml"

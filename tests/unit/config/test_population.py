@@ -3,8 +3,8 @@
 import pytest
 
 from agentevol.config.fitting import TaskCounts, fitted
-from agentevol.config.population import PopulationConfig, Span, spans
 from agentevol.config.run import load
+from agentevol.config.self_evolution.population import PopulationConfig, Span, spans
 from agentevol.core.errors import ConfigError
 
 

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from support.distributions import install
 
-from agentevol.config.engine import ENGINES, CustomEngineConfig
 from agentevol.config.rewards.registries import JUDGES, POTENTIALS, REWARDS, TURN_REWARDS
 from agentevol.config.run import load
+from agentevol.config.sections.engine import ENGINES, CustomEngineConfig
 from agentevol.core.errors import ConfigError
 from agentevol.core.extensions import Extensions
 from agentevol.core.judges import JudgedEpisode, JudgedTurn, Verdict

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from support.trajectories import trajectory
 
-from agentevol.config.sections import SelectConfig
+from agentevol.config.sections.selection import SelectConfig
 from agentevol.core.algorithms.registry import objective
 from agentevol.data.composition import versions
 from agentevol.data.groups import group_of, own_part

@@ -6,7 +6,7 @@ import pytest
 from support.trajectories import trajectory
 
 from agentevol.config.run import TrainConfig, load
-from agentevol.config.sections import PairsConfig
+from agentevol.config.sections.selection import PairsConfig
 from agentevol.core.errors import ConfigError
 from agentevol.data.pair_sources import PairSources, all_pairs, lost_before
 from agentevol.learn.batches.trainable_sequences import NothingToLearn

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from support.trajectories import trajectory
 
-from agentevol.config.forgetting import ReplayConfig
 from agentevol.config.run import RunConfig, TrainConfig, load
+from agentevol.config.sections.forgetting import ReplayConfig
 from agentevol.core.algorithms.registry import objective
 from agentevol.core.errors import ConfigError
 from agentevol.core.protocols import Checkpoint, TrainingSequence

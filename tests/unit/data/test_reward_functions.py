@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from agentevol.config.run import load
-from agentevol.config.sections import EnvironmentConfig
+from agentevol.config.sections.environment import EnvironmentConfig
 from agentevol.core.errors import ConfigError, RunStopped
 from agentevol.data.rewards.reward_functions import episode_scores, reward_function, score_figures
 from agentevol.data.rewards.testing import example_episodes

@@ -1,6 +1,6 @@
 from support.trajectories import trajectory
 
-from agentevol.config.sections import SelectConfig
+from agentevol.config.sections.selection import SelectConfig
 from agentevol.data.selection.filters import (
     accepted,
     at_most_per_task,

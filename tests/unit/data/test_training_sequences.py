@@ -9,7 +9,7 @@ import torch
 from support.trajectories import trajectory
 
 from agentevol.config.run import TrainConfig, load
-from agentevol.config.sections import SelectConfig
+from agentevol.config.sections.selection import SelectConfig
 from agentevol.core.algorithms.contract import Batch
 from agentevol.core.algorithms.registry import objective
 from agentevol.data.preference_pairs import Label, Pair

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from agentevol.config.population import PopulationConfig
 from agentevol.config.run import load
+from agentevol.config.self_evolution.population import PopulationConfig
 from agentevol.core.errors import RunStopped
 from agentevol.core.protocols import Checkpoint
 from agentevol.core.splits import spread

@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 from support.trajectories import trajectory
 
-from agentevol.config.settings import flattened
+from agentevol.config.files.settings import flattened
 from agentevol.core.summaries import EvaluationSummary, IterationSummary, MeanScore, RunSummary, best
 from agentevol.loop.report.document import TEXT_LIMIT, visible
 from agentevol.loop.report.examples import Example, choose

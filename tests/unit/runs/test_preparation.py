@@ -3,7 +3,7 @@
 import pytest
 
 from agentevol.config.run import load
-from agentevol.config.sections import EnvironmentConfig
+from agentevol.config.sections.environment import EnvironmentConfig
 from agentevol.core.errors import ConfigError
 from agentevol.models.rendering import load_tokenizer
 from agentevol.models.resolution import starter_folder

@@ -3,7 +3,7 @@
 import pytest
 from support.tool_environments import NAMES
 
-from agentevol.config.presets import BY_ENVIRONMENT
+from agentevol.config.presets.defaults import BY_ENVIRONMENT
 from agentgym_envs.registry import make, names
 from agentgym_envs.tools import simplest_call
 from agentgym_envs.tooluse import ToolEnvironment

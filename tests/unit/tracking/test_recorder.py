@@ -12,9 +12,9 @@ from typing import ClassVar
 
 import pytest
 
-from agentevol.config.metrics import SINKS
 from agentevol.config.run import load
-from agentevol.config.sections import listed
+from agentevol.config.sections.metrics import SINKS
+from agentevol.config.sections.section import listed
 from agentevol.core.errors import ConfigError
 from agentevol.core.summaries import IterationSummary
 from agentevol.loop.tracking import jsonl

@@ -13,7 +13,7 @@ from transformers import Qwen2Config, Qwen2ForCausalLM
 
 from agentevol.cli.benchmarks.learn.lanes import Lane, Shape
 from agentevol.cli.benchmarks.learn.sequences import END, SEED, Unit, for_the_learner, tokens_per_step
-from agentevol.config.learner import LearnConfig
+from agentevol.config.sections.learner import LearnConfig
 from agentevol.core.protocols import Checkpoint, LearnerJob, TrainingSequence
 from agentevol.learn.learner import GradientLearner
 from agentevol.models.causal_lm import without_bars

@@ -16,7 +16,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
-from agentevol.config.engine import VllmServersConfig
+from agentevol.config.sections.engine import VllmServersConfig
 from agentevol.core.errors import ConfigError
 from agentevol.core.protocols import Sampling
 from agentevol.engines.endpoint import Endpoint, EndpointFault, Garbled, Refused, key_from

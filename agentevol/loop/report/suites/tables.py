@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from agentevol.config.settings import flattened
+from agentevol.config.files.settings import flattened
 from agentevol.loop.report.document import Document, Table
 from agentevol.loop.report.evaluations.evaluation_report import (
     LOSS_NOTE,

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from agentevol.config.merging import merged
+from agentevol.config.files.merging import merged
 from agentevol.core.starter_names import MODES
 from agentgym_envs.thinking import HEADERS, NAMES
 
@@ -66,7 +66,7 @@ LENGTHS: Settings = {"learn": {"options": {"length_target": 24.0, "length_span":
 STEADY: Settings = {
     "learn": {"learning_rate": 2e-4, "batch_tokens": 32768, "options": {"kl_coef": 0.05}},
 }
-"""Few large steps near the base, as in other runs in conversations (`agentevol.config.presets`)."""
+"""Few large steps near the base, as in other runs in conversations (`agentevol.config.presets.defaults`)."""
 
 
 def _ampo(summary: str, *parts: Settings) -> Method:

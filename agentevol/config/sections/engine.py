@@ -10,8 +10,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Discriminator, Field, JsonValue, Tag, field_validator, model_validator
 
-from agentevol.config.alternatives import value_of
-from agentevol.config.sections import Section
+from agentevol.config.sections.alternatives import value_of
+from agentevol.config.sections.section import Section
 from agentevol.config.urls import check_url
 from agentevol.core.extensions import Extensions
 from agentevol.core.protocols import Overflow, Transfer

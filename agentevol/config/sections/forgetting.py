@@ -13,7 +13,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from agentevol.config.sections import Level, Section
+from agentevol.config.sections.section import Level, Section
 
 
 class EwcConfig(Section):

@@ -14,7 +14,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from agentevol.config.alternatives import RENAMED, chosen
+from agentevol.config.sections.alternatives import RENAMED, chosen
 from agentevol.core.errors import ConfigError
 
 _DEFAULTS: Mapping[str, Mapping[str, tuple[Any, ...]]] = {

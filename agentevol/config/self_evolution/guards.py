@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from agentevol.config.sections import Section
+from agentevol.config.sections.section import Section
 
 
 class GuardsConfig(Section):

@@ -4,10 +4,20 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from agentevol.config.forgetting import EwcConfig
+from agentevol.config.sections.forgetting import EwcConfig
+from agentevol.config.sections.section import Section
 from agentevol.core.algorithms.contract import Option
 from agentevol.core.algorithms.registry import objective
 from agentevol.models.lora_config import LoraConfig
+
+
+class KLTarget(Section):
+    """Adaptive KL coefficient that follows a target (arXiv:1909.08593)."""
+
+    target: float = Field(default=0.1, gt=0)
+    """In nats, of the mean over tokens."""
+    horizon: float = Field(default=10_000, gt=0)
+    """Number of episodes in which the coefficient can change by about a fifth."""
 
 
 class LearnConfig(BaseModel):

@@ -10,7 +10,7 @@ from typing import Literal
 
 from pydantic import Field, model_validator
 
-from agentevol.config.sections import Section
+from agentevol.config.sections.section import Section
 
 BASE, LATEST = "base", "latest"
 ENDPOINT = "openai:"

@@ -12,7 +12,8 @@ from typing import Annotated, Literal, NamedTuple
 
 from pydantic import Field
 
-from agentevol.config.sections import SELECTIONS, Names, Section
+from agentevol.config.sections.section import Names, Section
+from agentevol.config.sections.selection import SELECTIONS
 from agentevol.core.errors import ConfigError
 
 

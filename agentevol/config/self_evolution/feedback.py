@@ -7,8 +7,9 @@ feedback.only = false             also what the episodes' own outcomes teach
 
 from pydantic import Field, field_validator, model_validator
 
-from agentevol.config.learner import LearnConfig
-from agentevol.config.sections import Names, PairsConfig, Section, SelectConfig
+from agentevol.config.sections.learner import LearnConfig
+from agentevol.config.sections.section import Names, Section
+from agentevol.config.sections.selection import PairsConfig, SelectConfig
 from agentevol.core.algorithms.registry import algorithm
 
 LEARNING = ("episodes", "pairs", "labels")

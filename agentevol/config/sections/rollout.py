@@ -9,8 +9,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field, Tag
 
-from agentevol.config.alternatives import tagged_by
-from agentevol.config.sections import Section
+from agentevol.config.sections.alternatives import tagged_by
+from agentevol.config.sections.section import Section
 from agentevol.core.protocols import InFlightRule
 
 

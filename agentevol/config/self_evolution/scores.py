@@ -1,10 +1,11 @@
 """Checks of `select.score`, the score by which explored episodes are selected and learnt from."""
 
-from agentevol.config.learner import LearnConfig
 from agentevol.config.rewards.process import ProcessSection
 from agentevol.config.rewards.reward import JudgeReward, RewardSection, TrainedModelReward
-from agentevol.config.sections import RETURN, ExploreConfig, SelectConfig
-from agentevol.config.self_evaluation import SelfConfig
+from agentevol.config.sections.exploration import ExploreConfig
+from agentevol.config.sections.learner import LearnConfig
+from agentevol.config.sections.selection import RETURN, SelectConfig
+from agentevol.config.self_evolution.self_evaluation import SelfConfig
 from agentevol.core.algorithms.registry import objective
 
 

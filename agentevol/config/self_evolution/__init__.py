@@ -1,0 +1,8 @@
+"""Settings of learning from opinions and from a policy's own episodes.
+
+Names for other packages: `feedback.check_algorithm`, `feedback.check_choice`, `feedback.FeedbackConfig`,
+`feedback.in_short`, `feedback.RunFeedbackConfig`, `guards.GuardsConfig`, `population.check_members`,
+`population.PopulationConfig`, `population.Span`, `population.spans`, `scores.check_score`,
+`scores.check_scored_data`, `self_evaluation.BASE`, `self_evaluation.LATEST`, `self_evaluation.SAMPLES`,
+`self_evaluation.SelfConfig`.
+"""
