@@ -8,26 +8,27 @@ import typer
 
 from agentevol.cli.console.output import AsJson
 
-Name = Literal["aml", "env", "serve", "rollout", "learn", "store", "startup"]
+Name = Literal["aml", "env", "evolution", "serve", "rollout", "learn", "store", "startup"]
 STEPS = ("alfworld", "assistant", "webshop")
 """Environments whose steps are measured."""
 OPTIONS = {
-    "env": ("--env", "env"),
-    "seeds": ("--seeds", "aml"),
-    "rounds": ("--rounds", "aml"),
-    "tasks": ("--tasks", "aml"),
-    "arms": ("--arms", "aml"),
-    "file": ("--file", "aml"),
-    "settings": ("--set", "aml"),
-    "partner": ("--partner", "aml"),
-    "partner_format": ("--partner-format", "aml"),
-    "products": ("--products", "env"),
-    "openenv_python": ("--openenv", "serve"),
-    "engine": ("--engine", "rollout"),
-    "size": ("--size", "rollout"),
-    "turns": ("--turns", "store"),
+    "experiment": ("experiment", ("evolution",)),
+    "env": ("--env", ("env", "aml")),
+    "seeds": ("--seeds", ("aml", "evolution")),
+    "rounds": ("--rounds", ("aml", "evolution")),
+    "tasks": ("--tasks", ("aml", "evolution")),
+    "arms": ("--arms", ("aml",)),
+    "file": ("--file", ("aml", "evolution")),
+    "settings": ("--set", ("aml", "evolution")),
+    "partner": ("--partner", ("aml",)),
+    "partner_format": ("--partner-format", ("aml",)),
+    "products": ("--products", ("env",)),
+    "openenv_python": ("--openenv", ("serve",)),
+    "engine": ("--engine", ("rollout",)),
+    "size": ("--size", ("rollout",)),
+    "turns": ("--turns", ("store",)),
 }
-"""Arguments of a benchmark: its option, and the benchmark that has it."""
+"""Arguments of a benchmark: its option, and the benchmarks that have it."""
 
 
 def register(parent: typer.Typer) -> None:
@@ -37,6 +38,10 @@ def register(parent: typer.Typer) -> None:
 
 def bench(
     name: Annotated[Name, typer.Argument(help="What to measure.")],
+    experiment: Annotated[
+        Literal["self-judgement", "population"] | None,
+        typer.Argument(help="evolution: which experiment."),
+    ] = None,
     json: AsJson = False,
     env: Annotated[
         str | None,
@@ -69,17 +74,18 @@ def bench(
         ),
     ] = None,
     seeds: Annotated[
-        int | None, typer.Option(min=1, help="aml: trainings of each arm, 1 by default.")
+        int | None, typer.Option(min=1, help="aml, evolution: trainings of each arm, 1 by default.")
     ] = None,
     rounds: Annotated[
-        int | None, typer.Option(min=1, help="aml: rounds of a training, 2 by default.")
+        int | None, typer.Option(min=1, help="aml, evolution: rounds of a training, 2 and 4 by default.")
     ] = None,
     tasks: Annotated[
-        int | None, typer.Option(min=1, help="aml: held-out tasks of each play, 36 by default.")
+        int | None,
+        typer.Option(min=1, help="aml, evolution: held-out tasks of each play, 36 and 100 by default."),
     ] = None,
     file: Annotated[
         Path | None,
-        typer.Option(dir_okay=False, help="aml: keep outcomes in this file, and go on from it."),
+        typer.Option(dir_okay=False, help="aml, evolution: keep outcomes in this file, and go on from it."),
     ] = None,
     turns: Annotated[
         int | None,
@@ -87,7 +93,9 @@ def bench(
     ] = None,
     settings: Annotated[
         list[str] | None,
-        typer.Option("--set", help="aml: KEY=VALUE for all arms, as runs have it; may be repeated."),
+        typer.Option(
+            "--set", help="aml, evolution: KEY=VALUE for all arms, as runs have it; may be repeated."
+        ),
     ] = None,
     partner: Annotated[
         str | None,
@@ -106,14 +114,19 @@ def bench(
 
     Example: agentevol bench aml --arms all --seeds 3 --rounds 10 --tasks 300 --file aml.json
     """
-    given = {"openenv_python": openenv and str(openenv), "engine": engine, "size": size}
+    given: dict[str, object] = {
+        "experiment": experiment,
+        "openenv_python": openenv and str(openenv),
+        "engine": engine,
+        "size": size,
+    }
     given |= {"env": env, "products": products, "arms": arms, "seeds": seeds, "rounds": rounds}
     given |= {"tasks": tasks, "file": file, "settings": settings, "turns": turns}
     given |= {"partner": partner, "partner_format": partner_format}
     options = {option: value for option, value in given.items() if value is not None}
-    for option, owner in map(OPTIONS.__getitem__, options):
-        if owner != name and (option, name) != ("--env", "aml"):
-            raise typer.BadParameter(f"{option} is an option of bench {owner}")
+    for option, owners in map(OPTIONS.__getitem__, options):
+        if name not in owners:
+            raise typer.BadParameter(f"{option} is an option of bench {' and '.join(owners)}")
     if name == "env" and env not in (None, *STEPS):
         raise typer.BadParameter(f"--env {env}: bench env has {', '.join(STEPS)}")
     if products is not None and env != "webshop":

@@ -1,6 +1,5 @@
 """`agentevol starter`: training of starter policies."""
 
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -8,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from agentevol.runs.starter.recipe import StarterRecipe
+    pass
 
 app = typer.Typer(no_args_is_help=True, help="Build starter policies.")
 
@@ -61,6 +60,7 @@ def build(
     from agentevol.runs.starter.build import build
     from agentevol.runs.starter.card import evaluation_command
     from agentevol.runs.starter.general_recipe import recipe_for
+    from agentevol.runs.starter.recipe import scaled
 
     name = env if action_format == "plain" else f"{env}{MODES}" if action_format == "modes" else None
     known = name is not None and name not in shipped_starters() and ":" not in name  # or for other data
@@ -68,7 +68,7 @@ def build(
     place = out or (built_starter(name) if found_by_runs and name else Path("starter"))
     recipe = recipe_for(env, action_format)
     recipe = replace(
-        _scaled(recipe, scale), seed=seed, learn=recipe.learn.model_copy(update={"threads": threads})
+        scaled(recipe, scale), seed=seed, learn=recipe.learn.model_copy(update={"threads": threads})
     )
     progress = Progress()
     with progress.learning(0) as step:
@@ -83,19 +83,3 @@ def build(
     if found_by_runs:
         preset = "" if name == env else " --preset aml"
         progress.say(f"improve it: agentevol run{preset} env={env}")
-
-
-def _scaled(recipe: "StarterRecipe", scale: float) -> "StarterRecipe":
-    """The recipe with this share of each kind of demonstrations, at least one of each level."""
-
-    def share(counts: Mapping[str, int]) -> dict[str, int]:
-        return {level: max(1, round(count * scale)) for level, count in counts.items()}
-
-    return replace(
-        recipe,
-        demonstrations=share(recipe.demonstrations),
-        studies=share(recipe.studies),
-        excerpts=share(recipe.excerpts),
-        drills=share(recipe.drills),
-        finds=share(recipe.finds),
-    )

@@ -8,7 +8,7 @@ full care, and the decision whether to take an item it has just read of, may be 
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from agentevol.config.sections.learner import LearnConfig
@@ -120,3 +120,19 @@ class StarterRecipe:
     shape: Shape = Shape()
     learn: LearnConfig = LEARN
     seed: int = 0
+
+
+def scaled(recipe: StarterRecipe, scale: float) -> StarterRecipe:
+    """The recipe with this share of each kind of demonstrations, at least one of each level."""
+
+    def share(counts: Mapping[str, int]) -> dict[str, int]:
+        return {level: max(1, round(count * scale)) for level, count in counts.items()}
+
+    return replace(
+        recipe,
+        demonstrations=share(recipe.demonstrations),
+        studies=share(recipe.studies),
+        excerpts=share(recipe.excerpts),
+        drills=share(recipe.drills),
+        finds=share(recipe.finds),
+    )

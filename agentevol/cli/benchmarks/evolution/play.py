@@ -1,0 +1,48 @@
+"""Play of a checkpoint outside of a run, as `agentevol eval` does."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from statistics import fmean
+
+from agentevol.config.sections.environment import EnvironmentConfig
+from agentevol.data.selection.filters import sampled_tokens, scored
+from agentevol.runs.evaluation import Report, trial
+from agentgym_store.records import Trajectory
+
+
+def played(
+    checkpoint: Path,
+    env: str,
+    split: str,
+    episodes: int,
+    *,
+    seed: int = 0,
+    difficulty: str | None = None,
+    temperature: float = 0.0,
+) -> list[Trajectory]:
+    """Episodes with an outcome on `episodes` tasks, evenly over a split; greedy by default."""
+    found = trial(
+        str(checkpoint),
+        EnvironmentConfig(name=env),
+        split,
+        difficulty=difficulty,
+        episodes=episodes,
+        temperature=temperature,
+        seed=seed,
+        started=_unreported,
+    )
+    return scored(found.episodes)
+
+
+def success(episodes: Sequence[Trajectory]) -> float:
+    """Success rate in percent."""
+    return 100 * fmean(t.succeeded() for t in episodes)
+
+
+def tokens(episodes: Sequence[Trajectory]) -> float:
+    """Mean sampled tokens of an episode."""
+    return fmean(sampled_tokens(t) for t in episodes)
+
+
+def _unreported(_: int) -> Report:
+    return lambda _: None

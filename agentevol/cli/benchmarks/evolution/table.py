@@ -1,0 +1,69 @@
+"""Table of an experiment: means over seeds with intervals, differences from the control, curves."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from statistics import fmean
+
+from agentevol.cli.benchmarks.evolution.experiment import Experiment, Row
+from agentevol.loop.report.intervals import mean_interval
+
+WIDTH, NAME = 18, 26
+"""Characters of a figure with its interval, and of an arm's name."""
+
+
+def table(experiment: Experiment, rows: Sequence[Row]) -> Iterator[str]:
+    """Lines of the table. An interval is Student's, of 95 %, over the seeds; a difference is taken seed by
+    seed.
+    """
+    found = {arm: {row.seed: row for row in rows if row.arm == arm} for arm in experiment.arms}
+    found = {arm: by_seed for arm, by_seed in found.items() if by_seed}
+    yield f"\n{experiment.title}"
+    yield f"{'':{NAME}}{'seeds':>6}" + "".join(f"{title:>{WIDTH}}" for _, title, _ in experiment.columns)
+    for arm, by_seed in found.items():
+        cells = [
+            spread([row.figures.get(name) for row in by_seed.values()], places)
+            for name, _, places in experiment.columns
+        ]
+        yield f"{arm:{NAME}}{len(by_seed):>6}" + "".join(f"{cell:>{WIDTH}}" for cell in cells)
+    yield from _differences(experiment, found)
+    yield from _curves(experiment, found)
+
+
+def spread(values: Sequence[float | None], places: int, sign: str = "") -> str:
+    """A mean, with half of its interval where there are several values; a dash where one is not defined."""
+    numbers = [value for value in values if value is not None]
+    if not numbers or len(numbers) < len(values):
+        return "–"
+    middle = fmean(numbers)
+    if len(numbers) < 2:
+        return f"{middle:{sign}.{places}f}"
+    return f"{middle:{sign}.{places}f} ± {mean_interval(numbers)[1] - middle:.{places}f}"
+
+
+def _differences(experiment: Experiment, found: Mapping[str, Mapping[int, Row]]) -> Iterator[str]:
+    control = found.get(experiment.control, {})
+    for arm, by_seed in found.items():
+        seeds = sorted(by_seed.keys() & control.keys())
+        if arm == experiment.control or not seeds:
+            continue
+        cells = [
+            spread([_less(by_seed[seed], control[seed], name) for seed in seeds], places, "+")
+            for name, _, places in experiment.columns
+        ]
+        told = f"less {experiment.control}: {arm}"
+        yield f"{told:{NAME}}{len(seeds):>6}" + "".join(f"{cell:>{WIDTH}}" for cell in cells)
+
+
+def _less(one: Row, other: Row, figure: str) -> float | None:
+    first, second = one.figures.get(figure), other.figures.get(figure)
+    return None if first is None or second is None else first - second
+
+
+def _curves(experiment: Experiment, found: Mapping[str, Mapping[int, Row]]) -> Iterator[str]:
+    """Means over the seeds by iteration."""
+    for figure, title in experiment.curves.items():
+        yield f"\n{title}, by iteration: mean over the seeds"
+        for arm, by_seed in found.items():
+            curves = [row.curves[figure] for row in by_seed.values() if row.curves.get(figure)]
+            if curves:
+                means = [fmean(values) for values in zip(*curves, strict=False)]
+                yield f"{arm:{NAME}}" + "".join(f"{value:>8.3f}" for value in means)
