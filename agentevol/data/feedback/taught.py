@@ -9,7 +9,7 @@ from agentevol.core.action_formats.registry import action_format
 from agentevol.core.algorithms.contract import Objective
 from agentevol.core.protocols import TrainingSequence
 from agentevol.data.auxiliary_sequences import with_auxiliary_sequences
-from agentevol.data.feedback.comparisons import majorities
+from agentevol.data.feedback.aggregation.aggregate import Preferences, preferences
 from agentevol.data.feedback.corrections import CorrectedTurn, corrected_turn, unsampled
 from agentevol.data.feedback.scores import rated_labels
 from agentevol.data.feedback.usable import Usable, usable
@@ -22,6 +22,9 @@ from agentevol.models.rendering import ChatRenderer
 from agentevol.models.tokenizer_checks import check_tokenizer
 from agentgym_store.feedback.records import Feedback
 from agentgym_store.records import Trajectory
+
+BELOW_CHANCE = "below_chance_"
+"""Beginning of the figure that names a source below chance."""
 
 
 @dataclass(frozen=True)
@@ -45,8 +48,14 @@ class Taught:
 
 def spoken(figures: Mapping[str, float]) -> str:
     """One line of the counts: `opinions: correction 1, pairs of corrections 1`."""
-    named = {name.removeprefix("feedback_").replace("_", " "): value for name, value in figures.items()}
+    named = {_words(name.removeprefix("feedback_")): value for name, value in figures.items()}
     return f"opinions: {_listed(named) or 'none'}"
+
+
+def _words(name: str) -> str:
+    """A figure's name in words; the name of a source stays as it is."""
+    source = name.removeprefix(BELOW_CHANCE)
+    return name.replace("_", " ") if source == name else f"{BELOW_CHANCE.replace('_', ' ')}{source}"
 
 
 def _listed(figures: Mapping[str, float]) -> str:
@@ -68,16 +77,20 @@ def taught(
     sorted_out = usable(opinions, episodes, split)
     turns, lacking = _corrected(sorted_out, episodes, config, renderer)
     kind, algorithm = config.select.sequences, chosen.algorithm.data
-    pairs, undecided = _pairs(turns, sorted_out, episodes) if algorithm == "pairs" else ([], 0)
+    preferred = preferences(sorted_out.comparisons if algorithm == "pairs" else (), config.feedback)
+    pairs = _pairs(turns, preferred, episodes) if algorithm == "pairs" else []
     rows = turns if algorithm == "episodes" else []
-    labels = _labels(sorted_out, episodes, config) if algorithm == "labels" else []
+    scores = sorted_out.scores if algorithm == "labels" else ()
+    labels, below_chance = rated_labels(scores, episodes, config.feedback)
     sequences = with_auxiliary_sequences(unsampled([*paired(pairs, kind), *labelled(labels, kind)]), chosen)
     if chosen.name == "bradley_terry":
         sequences = for_reward_model(sequences, list(episodes.values()), (), int(chosen.options["heads"]))
     sequences = [replace(one, unit=f"feedback {one.unit}") if one.unit else one for one in sequences]
     sequences += unsampled([one for turn in rows for one in turn.row(kind)])
     rated = {label.trajectory.id for label in labels}
-    made = _made(algorithm, turns, pairs, labels, undecided) | {"inexpressible_corrections": lacking}
+    made = _made(algorithm, turns, pairs, labels, preferred.undecided)
+    made |= {"inexpressible_corrections": lacking}
+    made |= {f"{BELOW_CHANCE}{name}": 1 for name in sorted(below_chance | preferred.below_chance)}
     return Taught(sequences, sorted_out.flagged | rated, _figures(sorted_out, made))
 
 
@@ -101,26 +114,17 @@ def _corrected(
 
 
 def _pairs(
-    turns: Sequence[CorrectedTurn], found: Usable, episodes: Mapping[str, Trajectory]
-) -> tuple[list[Pair], int]:
-    """Pairs of corrections, then of comparisons; and the number of compared pairs without a majority."""
-    preferred, undecided = majorities(found.comparisons)
+    turns: Sequence[CorrectedTurn], preferred: Preferences, episodes: Mapping[str, Trajectory]
+) -> list[Pair]:
+    """Pairs of corrections, then of comparisons."""
     corrections = [pair for turn in turns if (pair := turn.pair) is not None]
-    return [
-        *corrections,
-        *(_preferred(episodes[one], episodes[other]) for one, other in preferred),
-    ], undecided
+    compared = [_preferred(episodes[one], episodes[other]) for one, other in preferred.probability]
+    return [*corrections, *compared]
 
 
 def _preferred(better: Trajectory, worse: Trajectory) -> Pair:
     margin = max((better.total_reward or 0.0) - (worse.total_reward or 0.0), 0.0)
     return Pair(own_part(better), own_part(worse), margin)
-
-
-def _labels(
-    found: Usable, episodes: Mapping[str, Trajectory], config: RunConfig | TrainConfig
-) -> list[Label]:
-    return rated_labels(found.scores, episodes, config.feedback.low, config.feedback.high)
 
 
 def _made(
