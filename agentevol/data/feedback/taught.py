@@ -78,7 +78,8 @@ def taught(
     turns, lacking = _corrected(sorted_out, episodes, config, renderer)
     kind, algorithm = config.select.sequences, chosen.algorithm.data
     preferred = preferences(sorted_out.comparisons if algorithm == "pairs" else (), config.feedback)
-    pairs = _pairs(turns, preferred, episodes) if algorithm == "pairs" else []
+    soft = bool(chosen.algorithm.soft_pairs)
+    pairs = _pairs(turns, preferred, episodes, soft=soft) if algorithm == "pairs" else []
     rows = turns if algorithm == "episodes" else []
     scores = sorted_out.scores if algorithm == "labels" else ()
     labels, below_chance = rated_labels(scores, episodes, config.feedback)
@@ -89,6 +90,8 @@ def taught(
     sequences += unsampled([one for turn in rows for one in turn.row(kind)])
     rated = {label.trajectory.id for label in labels}
     made = _made(algorithm, turns, pairs, labels, preferred.undecided)
+    if preferred.soft:
+        made |= {"soft_pairs" if soft else "hardened_pairs": preferred.soft}
     made |= {"inexpressible_corrections": lacking}
     made |= {f"{BELOW_CHANCE}{name}": 1 for name in sorted(below_chance | preferred.below_chance)}
     return Taught(sequences, sorted_out.flagged | rated, _figures(sorted_out, made))
@@ -114,17 +117,20 @@ def _corrected(
 
 
 def _pairs(
-    turns: Sequence[CorrectedTurn], preferred: Preferences, episodes: Mapping[str, Trajectory]
+    turns: Sequence[CorrectedTurn], preferred: Preferences, episodes: Mapping[str, Trajectory], *, soft: bool
 ) -> list[Pair]:
-    """Pairs of corrections, then of comparisons."""
+    """Pairs of corrections, then of comparisons; these are certain unless `soft`."""
     corrections = [pair for turn in turns if (pair := turn.pair) is not None]
-    compared = [_preferred(episodes[one], episodes[other]) for one, other in preferred.probability]
+    compared = [
+        _preferred(episodes[one], episodes[other], probability if soft else 1.0)
+        for (one, other), probability in preferred.probability.items()
+    ]
     return [*corrections, *compared]
 
 
-def _preferred(better: Trajectory, worse: Trajectory) -> Pair:
+def _preferred(better: Trajectory, worse: Trajectory, probability: float) -> Pair:
     margin = max((better.total_reward or 0.0) - (worse.total_reward or 0.0), 0.0)
-    return Pair(own_part(better), own_part(worse), margin)
+    return Pair(own_part(better), own_part(worse), margin, preference=probability)
 
 
 def _made(

@@ -106,8 +106,13 @@ def test_others_and_majorities(made: tuple[Path, Path]) -> None:
     sequences, _ = data_of(made, "dpo", "feedback.sources=[human:Bob]")
     assert [(one.side, one.trajectory_id) for one in sequences] == [(1, "a"), (-1, "c")]
     say(made[0], {**PREFERENCE, "name": "Cleo"})
-    sequences, _ = data_of(made, "dpo", "feedback=human")
+    sequences, figures = data_of(made, "dpo", "feedback=human")
     assert [(one.side, one.trajectory_id) for one in sequences] == [(1, "c"), (-1, "a")]
+    assert [one.preference for one in sequences] == pytest.approx([2 / 3] * 2)
+    assert figures["feedback_soft_pairs"] == 1
+    sequences, figures = data_of(made, "ipo", "feedback=human")
+    assert [one.preference for one in sequences] == [1, 1]
+    assert figures["feedback_hardened_pairs"] == 1
 
 
 def test_flagged_and_held_out_episodes_teach_nothing(made: tuple[Path, Path]) -> None:
