@@ -6,7 +6,7 @@ feedback.only = false             also what the episodes' own outcomes teach
 feedback.aggregate = "weighted"   with feedback.weights = {"human:Anna" = 2, judge = 0.5}
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from math import isfinite
 from typing import Literal
 
@@ -17,8 +17,14 @@ from agentevol.config.sections.section import Names, Section
 from agentevol.config.sections.selection import PairsConfig, SelectConfig
 from agentevol.core.algorithms.registry import algorithm
 
-LEARNING = ("episodes", "pairs", "labels")
+LEARNING = ("episodes", "pairs", "labels", "steps")
 """Kinds of training data that opinions become."""
+LEARNS_SCORES = ("weighted_bc",)
+"""Algorithms that imitate rated episodes by their scores."""
+OPINION = "feedback"
+"""Name of opinions among the scores of `select.score`."""
+FLAG = "flag"
+"""Name of the cost of flagged episodes, for `constraints`."""
 SOURCE_KINDS = ("human", "judge", "environment", "self")
 
 
@@ -32,7 +38,7 @@ class FeedbackConfig(Section):
     sources: Names = ()
     """Whose opinions are learnt from: kinds of sources (`human`, `judge`, `environment`, `self`), or single
     ones (`human:Anna`). Corrections become pairs, or actions to imitate; comparisons become pairs, scores of
-    whole episodes labels; flagged episodes are left out.
+    whole episodes labels, weights or returns, those of turns labels; flagged episodes are left out.
     """
     only: bool = True
     """True to learn from opinions alone; False to add what the episodes' own outcomes teach."""
@@ -126,25 +132,43 @@ Choice = tuple[SelectConfig, PairsConfig]
 """Settings by which episodes' outcomes become training data."""
 
 
-def check_algorithm(feedback: FeedbackConfig, learn: LearnConfig) -> None:
+def check_algorithm(
+    feedback: FeedbackConfig,
+    learn: LearnConfig,
+    select: SelectConfig,
+    constraints: Mapping[str, object] | None = None,
+) -> None:
     """Raise `ValueError` where the algorithm learns from no opinion, or from no score."""
+    scored, flagged = select.score == OPINION, FLAG in (constraints or {})
     if not feedback.sources:
+        if flagged:
+            raise ValueError(
+                f"constraints.{FLAG} has no effect without feedback.sources, whose flags it counts"
+            )
         return
-    data = algorithm(learn.algorithm).data
-    if data not in LEARNING:
+    name = learn.algorithm
+    data = algorithm(name).data
+    if data not in LEARNING and not (scored or flagged):
         raise ValueError(
-            f"feedback.* has no effect: learn.algorithm {learn.algorithm!r} learns from {data}; dpo learns"
-            " from corrections and comparisons, kto from scores, sft from corrections"
+            f"feedback.* has no effect: learn.algorithm {name!r} learns from {data}; dpo learns"
+            " from corrections and comparisons, kto from scores, sft from corrections, and any from scores in"
+            " place of returns with select.score = 'feedback'"
         )
-    if data == "episodes" and feedback.aggregate != "mean":
+    if data not in LEARNING and feedback.only:
         raise ValueError(
-            f"feedback.aggregate has no effect: learn.algorithm {learn.algorithm!r} learns from corrections,"
+            f"feedback.only = true leaves nothing: learn.algorithm {name!r} learns from episodes; set it to"
+            " false"
+        )
+    aggregated = scored or data in ("pairs", "labels", "steps") or name in LEARNS_SCORES
+    if feedback.aggregate != "mean" and not aggregated:
+        raise ValueError(
+            f"feedback.aggregate has no effect: learn.algorithm {name!r} learns from corrections and flags,"
             " which are not aggregated"
         )
     default = FeedbackConfig(sources=feedback.sources)
     if data != "labels" and (feedback.high, feedback.low) != (default.high, default.low):
         raise ValueError(
-            f"feedback.high and feedback.low have no effect: learn.algorithm {learn.algorithm!r} learns from"
+            f"feedback.high and feedback.low have no effect: learn.algorithm {name!r} learns from"
             f" {data}, not labels"
         )
 

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping
 from agentevol.config.self_evolution.feedback import FeedbackConfig
 from agentevol.data.feedback.aggregation.aggregate import Aggregated, labels, scores
 from agentevol.data.feedback.aggregation.ratings import Ratings, of_scores
+from agentevol.data.feedback.outcomes import returns_of
 from agentevol.data.groups import own_part
 from agentevol.data.preference_pairs import Label, balance
 from agentgym_store.feedback.records import Feedback
@@ -22,12 +23,7 @@ def aggregated(
     """Score of each rated episode in [0, 1], by its id. Returns of `episodes` are the outcomes that are
     known; scores of turns are left out.
     """
-    return scores(_of_episodes(given), how, outcomes(episodes))
-
-
-def outcomes(episodes: Mapping[str, Trajectory]) -> dict[str, float]:
-    """Returns of episodes by id, without those that have none."""
-    return {name: one.total_reward for name, one in episodes.items() if one.total_reward is not None}
+    return scores(_of_episodes(given), how, returns_of(episodes))
 
 
 def rated_labels(
@@ -36,7 +32,7 @@ def rated_labels(
     """Desirable episodes from `how.high` on, undesirable ones up to `how.low`; those between have no label.
     And the sources that are below chance.
     """
-    found = labels(_of_episodes(given), how, outcomes(episodes))
+    found = labels(_of_episodes(given), how, returns_of(episodes))
     kept = {name: bool(label) for name, label in sorted(found.values.items())}
     count = sum(kept.values())
     weights = balance(count, len(kept) - count)

@@ -4,5 +4,5 @@
 and `crowd_bt` (comparisons) the models of sources; `aggregate` applies the rule of `feedback.aggregate`.
 
 Names for other packages: `aggregate.Aggregated`, `aggregate.Preferences`, `aggregate.labels`,
-`aggregate.preferences`, `aggregate.scores`, `ratings.Ratings`, `ratings.of_scores`.
+`aggregate.preferences`, `aggregate.scores`, `ratings.ratings`, `ratings.Ratings`, `ratings.of_scores`.
 """
