@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from math import nan
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -108,10 +108,10 @@ def preferences(comparisons: Iterable[Feedback], how: FeedbackConfig = MEAN) -> 
     """
     records = [one for one in comparisons if isinstance(one.opinion, Comparison)]
     pairs = {_pair(one) for one in records}
-    found = ratings((_pair(one), one.source, vote) for one in records if (vote := _vote(one)) is not None)
+    found = _compared(records)
     first_I, below = _first_is_better(found, how)
     probability: dict[tuple[str, str], float] = {}
-    for pair, value in sorted(zip(found.items, first_I.tolist(), strict=True)):
+    for pair, value in sorted(zip(_pairs(found), first_I.tolist(), strict=True)):
         if value > 0.5 + EVEN:
             probability[pair] = value
         elif value < 0.5 - EVEN:
@@ -138,23 +138,37 @@ def _first_is_better(found: Ratings, how: FeedbackConfig) -> tuple[Floats, froze
 
 
 def _by_strengths(found: Ratings) -> tuple[Floats, frozenset[str]]:
-    numbers: dict[str, int] = {}
-    ends = np.array(
-        [[numbers.setdefault(name, len(numbers)) for name in pair] for pair in found.items], dtype=np.int64
-    )
-    first_I, second_I = ends[:, 0], ends[:, 1]
-    votes = Votes(
-        len(numbers),
-        len(found.sources),
-        first_I[found.item_N],
-        second_I[found.item_N],
-        found.source_N,
-        found.value_N,
-    )
+    votes = _votes(found)
     learnt = crowd_bt(votes)
     counted_I = found.without(learnt.below_chance_J).by_item()
+    first_I, second_I = (np.zeros(len(found.items), np.int64) for _ in range(2))
+    first_I[found.item_N], second_I[found.item_N] = votes.first_N, votes.second_N
     probability_I = np.where(counted_I > 0, learnt.probability(first_I, second_I), nan)
     return probability_I, _sources(found, learnt.below_chance_J)
+
+
+def votes_of(comparisons: Iterable[Feedback]) -> tuple[tuple[str, ...], Votes]:
+    """Sources and votes of all comparisons but ties."""
+    found = _compared(comparisons)
+    return found.sources, _votes(found)
+
+
+def _compared(comparisons: Iterable[Feedback]) -> Ratings:
+    """Pairs as items, and as ratings the probability that the first episode is the better one."""
+    return ratings((_pair(one), one.source, vote) for one in comparisons if (vote := _vote(one)) is not None)
+
+
+def _votes(found: Ratings) -> Votes:
+    numbers: dict[str, int] = {}
+    ends = np.array(
+        [[numbers.setdefault(name, len(numbers)) for name in pair] for pair in _pairs(found)], dtype=np.int64
+    ).reshape(-1, 2)
+    first_N, second_N = ends[found.item_N, 0], ends[found.item_N, 1]
+    return Votes(len(numbers), len(found.sources), first_N, second_N, found.source_N, found.value_N)
+
+
+def _pairs(found: Ratings) -> list[tuple[str, str]]:
+    return cast("list[tuple[str, str]]", list(found.items))
 
 
 def known(found: Ratings, outcomes: Mapping[Any, float]) -> Floats:
