@@ -8,7 +8,7 @@ import typer
 
 from agentevol.cli.console.output import AsJson
 
-Name = Literal["aml", "env", "serve", "rollout", "learn", "store", "startup"]
+Name = Literal["aml", "env", "serve", "rollout", "learn", "store", "feedback", "startup"]
 STEPS = ("alfworld", "assistant", "webshop")
 """Environments whose steps are measured."""
 OPTIONS = {
@@ -26,8 +26,11 @@ OPTIONS = {
     "engine": ("--engine", "rollout"),
     "size": ("--size", "rollout"),
     "turns": ("--turns", "store"),
+    "opinions": ("--opinions", "feedback"),
 }
 """Arguments of a benchmark: its option, and the benchmark that has it."""
+ALSO = (("--env", "aml"), ("--turns", "feedback"))
+"""Options of a second benchmark."""
 
 
 def register(parent: typer.Typer) -> None:
@@ -83,7 +86,11 @@ def bench(
     ] = None,
     turns: Annotated[
         int | None,
-        typer.Option(min=1, help="store: turns of the generated table, 1,000,000 by default."),
+        typer.Option(min=1, help="store, feedback: turns of the generated table, 1,000,000 by default."),
+    ] = None,
+    opinions: Annotated[
+        int | None,
+        typer.Option(min=100, help="feedback: generated opinions, 100,000 by default."),
     ] = None,
     settings: Annotated[
         list[str] | None,
@@ -108,11 +115,11 @@ def bench(
     """
     given = {"openenv_python": openenv and str(openenv), "engine": engine, "size": size}
     given |= {"env": env, "products": products, "arms": arms, "seeds": seeds, "rounds": rounds}
-    given |= {"tasks": tasks, "file": file, "settings": settings, "turns": turns}
+    given |= {"tasks": tasks, "file": file, "settings": settings, "turns": turns, "opinions": opinions}
     given |= {"partner": partner, "partner_format": partner_format}
     options = {option: value for option, value in given.items() if value is not None}
     for option, owner in map(OPTIONS.__getitem__, options):
-        if owner != name and (option, name) != ("--env", "aml"):
+        if owner != name and (option, name) not in ALSO:
             raise typer.BadParameter(f"{option} is an option of bench {owner}")
     if name == "env" and env not in (None, *STEPS):
         raise typer.BadParameter(f"--env {env}: bench env has {', '.join(STEPS)}")

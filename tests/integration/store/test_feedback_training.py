@@ -120,6 +120,16 @@ def test_others_and_majorities(made: tuple[Path, Path]) -> None:
     assert figures["feedback_hardened_pairs"] == 1
 
 
+def test_a_named_source_that_said_nothing_is_told(made: tuple[Path, Path]) -> None:
+    say(made[0], PREFERENCE)
+    with pytest.raises(ConfigError, match="no opinion of 'human:Bob'; there are those of human:Anna"):
+        data_of(made, "dpo", "feedback.sources=[human:Anna,human:Bob]")
+    with pytest.raises(ConfigError, match="no opinion of 'human:Bob'"):
+        data_of(
+            made, "dpo", "feedback=human", "feedback.aggregate=weighted", "feedback.weights={'human:Bob'=2}"
+        )
+
+
 def test_flagged_and_held_out_episodes_teach_nothing(made: tuple[Path, Path]) -> None:
     say(made[0], CORRECTION, {"id": "a", "flag": "unsafe"}, {"id": "test", "turn": "1", "action": "8"})
     with pytest.raises(NothingToLearn, match="feedback_left_out_of_flagged_episodes 1"):

@@ -48,7 +48,7 @@ class FeedbackFigures(Record):
 def figures(
     opinions: Sequence[Feedback], outcomes: Mapping[str, float], tokens: Mapping[str, int]
 ) -> FeedbackFigures:
-    """Figures of the opinions that stand. `outcomes` are returns by episode, `tokens` numbers of sampled ones."""
+    """Figures of the opinions that stand, by returns and numbers of sampled tokens of their episodes."""
     found = of_scores(one for one in opinions if one.turn is None)
     compared = _accuracies([one for one in opinions if isinstance(one.opinion, Comparison)])
     scored = _of_scores(found, outcomes, tokens)
