@@ -8,7 +8,7 @@ import typer
 
 from agentevol.cli.console.output import AsJson
 
-Name = Literal["aml", "env", "evolution", "serve", "rollout", "learn", "store", "startup"]
+Name = Literal["aml", "env", "evolution", "feedback", "serve", "rollout", "learn", "store", "startup"]
 STEPS = ("alfworld", "assistant", "webshop")
 """Environments whose steps are measured."""
 OPTIONS = {
@@ -26,7 +26,8 @@ OPTIONS = {
     "openenv_python": ("--openenv", ("serve",)),
     "engine": ("--engine", ("rollout",)),
     "size": ("--size", ("rollout",)),
-    "turns": ("--turns", ("store",)),
+    "turns": ("--turns", ("store", "feedback")),
+    "opinions": ("--opinions", ("feedback",)),
 }
 """Arguments of a benchmark: its option, and the benchmarks that have it."""
 
@@ -89,7 +90,11 @@ def bench(
     ] = None,
     turns: Annotated[
         int | None,
-        typer.Option(min=1, help="store: turns of the generated table, 1,000,000 by default."),
+        typer.Option(min=1, help="store, feedback: turns of the generated table, 1,000,000 by default."),
+    ] = None,
+    opinions: Annotated[
+        int | None,
+        typer.Option(min=100, help="feedback: generated opinions, 100,000 by default."),
     ] = None,
     settings: Annotated[
         list[str] | None,
@@ -121,7 +126,7 @@ def bench(
         "size": size,
     }
     given |= {"env": env, "products": products, "arms": arms, "seeds": seeds, "rounds": rounds}
-    given |= {"tasks": tasks, "file": file, "settings": settings, "turns": turns}
+    given |= {"tasks": tasks, "file": file, "settings": settings, "turns": turns, "opinions": opinions}
     given |= {"partner": partner, "partner_format": partner_format}
     options = {option: value for option, value in given.items() if value is not None}
     for option, owners in map(OPTIONS.__getitem__, options):

@@ -53,6 +53,7 @@ from agentevol.config.sections.rollout import RolloutConfig, SynchronousConfig
 from agentevol.config.sections.section import Names, Section
 from agentevol.config.sections.selection import RETURN, PairsConfig, SelectConfig
 from agentevol.config.self_evolution.feedback import (
+    OPINION,
     FeedbackConfig,
     RunFeedbackConfig,
     check_algorithm,
@@ -61,7 +62,7 @@ from agentevol.config.self_evolution.feedback import (
 )
 from agentevol.config.self_evolution.guards import GuardsConfig
 from agentevol.config.self_evolution.population import PopulationConfig, check_members, spans
-from agentevol.config.self_evolution.scores import check_score, check_scored_data
+from agentevol.config.self_evolution.scores import check_opinions, check_score, check_scored_data
 from agentevol.config.self_evolution.self_evaluation import SelfConfig
 from agentevol.core.action_formats.registry import ACTION_FORMATS
 from agentevol.core.algorithms.contract import Option
@@ -177,7 +178,8 @@ class RunConfig(Section):
         select, learn = self.select, self.learn
         checks.check_policy(learn)
         checks.check_algorithm(learn, select)
-        check_algorithm(self.feedback, learn)
+        check_algorithm(self.feedback, learn, select, self.constraints)
+        check_opinions(select, self.feedback)
         usual = _of_algorithm({"learn": {"algorithm": learn.algorithm}}, RunConfig).get("pairs", {})
         check_choice(self.feedback, (select, self.pairs), (select, PairsConfig.model_validate(usual)))
         checks.check_thresholds(learn, select, self.environment.name, self.retained)
@@ -336,7 +338,8 @@ class TrainConfig(Section):
     replay: ReplayConfig = ReplayConfig()
     objectives: tuple[str, ...] = ()
     """For `bradley_terry` and `process_reward`: objectives of their heads, one for each, by names of
-    `agentevol.data.rewards.objectives`; empty uses the order of the pairs, or the outcome.
+    `agentevol.data.rewards.objectives`; empty uses the order of the pairs, or the outcome. With feedback, for
+    `process_reward`: dimensions that sources gave to turns, too, or `score`, which is the default.
     """
     pooled: bool = False
     """For `process_reward`: see `process.pooled` of a run."""
@@ -349,20 +352,28 @@ class TrainConfig(Section):
 
     @model_validator(mode="after")
     def _learns_from_returns(self) -> "TrainConfig":
-        if self.select.score != RETURN:
+        if self.select.score not in (RETURN, OPINION):
             raise ValueError(
                 f"select.score = {self.select.score!r} has no effect: scores are given to episodes of a run"
+            )
+        check_opinions(self.select, self.feedback)
+        if self.select.score == OPINION and algorithm(self.learn.algorithm).data in ("labels", "steps"):
+            raise ValueError(
+                f"select.score = 'feedback' has no effect: learn.algorithm {self.learn.algorithm!r} learns"
+                " from opinions as they are"
             )
         return self
 
     @model_validator(mode="after")
     def _feedback_has_an_effect(self) -> "TrainConfig":
-        if self.feedback.sources and self.objectives:
+        if self.feedback.sources and self.objectives and self.learn.algorithm != "process_reward":
             raise ValueError("objectives have no effect with feedback: opinions say which side is better")
         preset = _of_algorithm({"learn": {"algorithm": self.learn.algorithm}}, TrainConfig)
         select = SelectConfig.model_validate({"merge": "none", **preset.get("select", {})})
         usual = select, PairsConfig.model_validate(preset.get("pairs", {}))
-        check_algorithm(self.feedback, self.learn)
+        check_algorithm(self.feedback, self.learn, self.select)
+        if self.feedback.sources and self.feedback.only and self.pooled:
+            raise ValueError("pooled counts episodes' outcomes: it needs feedback.only = false")
         check_choice(self.feedback, (self.select, self.pairs), usual)
         return self
 

@@ -192,6 +192,8 @@ class TrainingSequence:
     """1 chosen or desirable, -1 rejected or undesirable, 0 neither."""
     margin: float = 0.0
     """Margin by which the chosen side of this pair is better."""
+    preference: float = 1.0
+    """Probability that the chosen side of this pair is the better one, for losses with `soft_pairs`."""
     labels: NDArray[np.float32] | None = None
     """Shape (T, H): target of each head of a reward model after each token; NaN where unknown."""
     replayed: bool = False

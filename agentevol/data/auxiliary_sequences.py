@@ -107,4 +107,5 @@ def _unsampled(sequence: TrainingSequence) -> TrainingSequence:
         turn=None,
         episode=None,
         margin=0.0,
+        preference=1.0,
     )

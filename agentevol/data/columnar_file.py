@@ -223,6 +223,7 @@ def _checksum(key: str, about: str, columns: Columns) -> str:
 
 def _check_imitated(sequence: TrainingSequence) -> None:
     has_more = sequence.unit or sequence.side or sequence.margin or sequence.replayed
+    has_more = has_more or sequence.preference != 1
     has_objects = any(one is not None for one in (sequence.episode, sequence.labels, sequence.label_samples))
     if has_more or has_objects or sequence.turn is None:
         raise ValueError(

@@ -20,6 +20,7 @@ def of_sequences(sequences: Iterable[TrainingSequence]) -> str:
             sequence.side,
             sequence.margin,
             rewards,
+            *([] if sequence.preference == 1 else ["preference", sequence.preference]),
             *([] if sequence.temperature is None else [sequence.temperature]),
         ]
         digest.update(json.dumps(named).encode())

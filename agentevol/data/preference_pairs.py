@@ -34,6 +34,8 @@ class Pair:
     """Return of the chosen episode less that of the rejected; 0 where another criterion decided."""
     shared_turns: int = 0
     """Number of first turns that are not learnt, since both sides have them (`same_prefix`)."""
+    preference: float = 1.0
+    """Probability that the chosen episode is the better one."""
 
 
 @dataclass(frozen=True)

@@ -156,6 +156,7 @@ def paired(
                 else episode_sequences(trajectory, 1.0, learnt, kind)
             )
             told = {"unit": f"pair {number}", "side": side, "margin": pair.margin}
+            told["preference"] = pair.preference
             sequences += [replace(sequence, episode=facts(trajectory), **told) for sequence in own]
     return sequences
 

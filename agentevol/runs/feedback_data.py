@@ -6,7 +6,7 @@ from pathlib import Path
 
 from agentevol.config.run import TrainConfig
 from agentevol.core.algorithms.contract import Objective
-from agentevol.data.feedback.opinions import feedback_on, opinions_of, trained_split
+from agentevol.data.feedback.opinions import check_sources, feedback_on, opinions_of, trained_split
 from agentevol.data.feedback.taught import Taught, taught
 from agentevol.data.stored_episodes import open_table
 from agentevol.models.rendering import ChatRenderer
@@ -19,7 +19,9 @@ def taught_by(
     data: Path | str, config: TrainConfig, chosen: Objective, renderer: ChatRenderer, where: Where
 ) -> Taught:
     """Training data from opinions on episodes of a run or table. Raises `ConfigError` and `StoreError`."""
-    opinions = opinions_of(feedback_on(data).records(), config.feedback.sources)
+    records = feedback_on(data).records()
+    check_sources(records, (*config.feedback.sources, *config.feedback.weights))
+    opinions = opinions_of(records, config.feedback.sources)
     return taught(opinions, _episodes(data, opinions, where), config, chosen, renderer, trained_split(data))
 
 

@@ -1,28 +1,33 @@
 """Training data of one update: training sequences of episodes or chats that are there already."""
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from agentevol.config.run import TrainConfig
+from agentevol.config.self_evolution.feedback import OPINION
 from agentevol.core.action_formats.registry import action_format
 from agentevol.core.algorithms.contract import Objective
 from agentevol.core.errors import ConfigError
 from agentevol.core.protocols import TrainingSequence
 from agentevol.data.auxiliary_sequences import with_auxiliary_sequences
 from agentevol.data.chat_datasets import read_texts
+from agentevol.data.feedback.taught import NOTHING, Taught
+from agentevol.data.feedback.turns import SCORE
 from agentevol.data.groups import own_part
 from agentevol.data.replay import by_player
 from agentevol.data.rewards.objectives import for_reward_model
 from agentevol.data.rewards.process_rewards import counted_by_head, pooled_by_head
 from agentevol.data.rewards.state_values import recorded_states
 from agentevol.data.selection.filters import fresh, select
+from agentevol.data.selection.rescoring import rescored
 from agentevol.data.selection.statistics import selection_figures
 from agentevol.data.stored_episodes import episodes_in
 from agentevol.data.training_sequences import sequences_of, valued
 from agentevol.learn.batches.packing import demonstration
 from agentevol.learn.batches.trainable_sequences import NothingToLearn
+from agentevol.learn.rewards.monte_carlo_values import StateValues
 from agentevol.models.rendering import ChatRenderer
 from agentevol.models.tokenizer_checks import check_tokenizer
 from agentevol.runs.feedback_data import taught_by
@@ -46,11 +51,13 @@ def _with_feedback(
 ) -> tuple[list[TrainingSequence], dict[str, float]]:
     """Training data from opinions, with `feedback.only` = False beside those from outcomes."""
     found = taught_by(data, config, chosen, renderer, where)
+    if chosen.algorithm.data == "steps":
+        return _of_turns(data, config, where, found), found.figures
     if config.feedback.only:
         found.check(data)
         return found.sequences, found.figures
     try:
-        sequences, figures = _of_outcomes(data, config, chosen, renderer, where, found.without)
+        sequences, figures = _of_outcomes(data, config, chosen, renderer, where, found)
     except NothingToLearn:
         found.check(data)
         sequences, figures = [], {}
@@ -63,9 +70,9 @@ def _of_outcomes(
     chosen: Objective,
     renderer: ChatRenderer,
     where: Where,
-    without: Collection[str] = (),
+    opinions: Taught = NOTHING,
 ) -> tuple[list[TrainingSequence], dict[str, float]]:
-    """Training sequences of chats, or of all episodes but those `without`."""
+    """Training sequences of chats, or of all episodes but those that opinions leave out."""
     states = chosen.algorithm.data == "steps"  # states are also valued by episodes of other purposes
     wanted = replace(where, purpose=None) if states else where
     episodes = episodes_in(data, wanted)
@@ -75,7 +82,9 @@ def _of_outcomes(
         if states:
             return state_sequences(episodes, config, data), {}
         ids = {t.id for t in fresh([own_part(t) for t in episodes], config.select.max_lag)}
-        current = [t for t in episodes if t.id in ids and t.id not in without]
+        current = [t for t in episodes if t.id in ids and t.id not in opinions.without]
+        if config.select.score == OPINION:
+            current = rescored(current, opinions.scores)
         sequences = _episodes(current, config, chosen, renderer)
         stale = {"stale": float(len(episodes) - len(ids))} if len(ids) < len(episodes) else {}
         return sequences, {**kept_figures(episodes, sequences), **stale}
@@ -89,6 +98,36 @@ def _of_outcomes(
     if found.kind != chosen.algorithm.data:
         raise ConfigError(f"{chosen.name} learns from {chosen.algorithm.data}; {data} holds {found.kind}")
     return with_auxiliary_sequences(found.sequences, chosen), {}
+
+
+def _of_turns(
+    data: Path | str, config: TrainConfig, where: Where, opinions: Taught
+) -> list[TrainingSequence]:
+    """Training sequences with labels of turns: by opinions, and with `feedback.only` = False by counting for
+    heads that nobody spoke of.
+    """
+    said, heads = opinions.turn_values, heads_of(config)
+    counted = [name for name in heads if name not in said]
+    if counted and config.feedback.only:
+        known = ", ".join(sorted(said)) or "none"
+        raise NothingToLearn(f"no opinion of feedback.sources gives turns {counted[0]!r}; there are: {known}")
+    episodes = episodes_in(data, replace(where, purpose=None)) or []
+    episodes = [t for t in episodes if t.id not in opinions.flagged]
+    if counted:
+        return state_sequences(episodes, config, data, said)
+    explored = [t for t in episodes if where.purpose is None or t.purpose == where.purpose]
+    own = [own_part(t) for t in explored]
+    return valued(own, *(_of_own_turns(said[name], explored) for name in heads), kind=config.select.sequences)
+
+
+def _of_own_turns(values: StateValues, episodes: Sequence[Trajectory]) -> StateValues:
+    """The values by the turns that remain where given ones are left out."""
+    given = {t.id: t.given_turns for t in episodes}
+    return {
+        name: {turn - given[name]: value for turn, value in by_turn.items()}
+        for name, by_turn in values.items()
+        if name in given
+    }
 
 
 def kept_figures(episodes: Sequence[Trajectory], sequences: Sequence[TrainingSequence]) -> dict[str, float]:
@@ -110,15 +149,20 @@ def _of(where: Where) -> str:
 
 
 def state_sequences(
-    trajectories: list[Trajectory], config: TrainConfig, data: Path | str
+    trajectories: list[Trajectory],
+    config: TrainConfig,
+    data: Path | str,
+    said: Mapping[str, StateValues] | None = None,
 ) -> list[TrainingSequence]:
-    """Training sequences with state values, from the continuations of a run, or by pooling.
+    """Training sequences with state values, from the continuations of a run, or by pooling; heads in `said`
+    have the values there.
 
     Raises `ConfigError` where there is nothing to count.
     """
     by_purpose = {p: [t for t in trajectories if t.purpose == p] for p in ("explore", "value")}
     explored = select([own_part(t) for t in by_purpose["explore"]], config.select, config.seed)
-    heads = heads_of(config)
+    given = {name: _of_own_turns(one, by_purpose["explore"]) for name, one in (said or {}).items()}
+    heads = [name for name in heads_of(config) if name not in given]
     if config.pooled:
         counted = pooled_by_head(explored, heads)
     else:
@@ -129,7 +173,8 @@ def state_sequences(
                 " process.continuations=K, or set pooled=true to value states by the episodes themselves"
             )
         counted = counted_by_head(states, explored, by_purpose["value"], count, heads)
-    return valued(explored, *(one.values for one in counted.values()), kind=config.select.sequences)
+    values = {name: one.values for name, one in counted.items()} | given
+    return valued(explored, *(values[name] for name in heads_of(config)), kind=config.select.sequences)
 
 
 def _episodes(
@@ -164,4 +209,4 @@ def _episodes(
 
 def heads_of(config: TrainConfig) -> list[str]:
     """Names of a process reward model's heads, in the same order as in a run."""
-    return sorted(config.objectives) or ["outcome"]
+    return sorted(config.objectives) or [SCORE if config.feedback.sources else "outcome"]

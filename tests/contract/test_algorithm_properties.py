@@ -67,7 +67,8 @@ def among_what_the_world_said(batch: Batch, seed: int) -> Batch:
         name: laid_out(one, mask, random) for name, one in columns.items() if one is not None
     }
     of_sequences = {
-        name: [0, *getattr(batch, name).tolist(), 0] for name in ("weight", "reward", "side", "margin")
+        name: [0, *getattr(batch, name).tolist(), 0]
+        for name in ("weight", "reward", "side", "margin", "preference")
     }
     # the first row of all is in the first group: resamples of tasks are drawn by the number of the group
     names = {name: [getattr(batch, name).tolist()[0], *getattr(batch, name).tolist(), 99] for name in GROUPED}

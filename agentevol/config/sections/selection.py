@@ -10,7 +10,7 @@ from agentevol.core.protocols import SequenceKind
 
 RETURN = "return"
 """Name of the environment's return among the scores of `select.score`."""
-Score = Literal["return", "reward", "judge", "self"]
+Score = Literal["return", "reward", "judge", "self", "feedback"]
 """Scores by name; `agentevol.loop.scores.sources` has the source of each."""
 SELECTIONS = Extensions(
     "selection",
@@ -36,8 +36,9 @@ class SelectConfig(Section):
     """
     score: Score = RETURN
     """Score of an explored episode, which stands for its return in selection and in what is learnt: `return`,
-    `reward` (of `reward.function`, `reward.model` or `reward.consistency`), `judge` (`reward.judge`) or
-    `self` (the policy's own opinion, `self.*`). Episodes of `retained.data` have their return.
+    `reward` (of `reward.function`, `reward.model` or `reward.consistency`), `judge` (`reward.judge`),
+    `self` (the policy's own opinion, `self.*`) or `feedback` (opinions of `feedback.sources`). Episodes of
+    `retained.data` have their return.
     """
     threshold: float = 0.999
     """For `threshold`: the minimum return."""

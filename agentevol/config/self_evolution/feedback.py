@@ -3,7 +3,12 @@
 feedback = "human"                all people: the short form of feedback.sources = ["human"]
 feedback.sources = ["human:Anna"] one of them
 feedback.only = false             also what the episodes' own outcomes teach
+feedback.aggregate = "weighted"   with feedback.weights = {"human:Anna" = 2, judge = 0.5}
 """
+
+from collections.abc import Iterable, Mapping
+from math import isfinite
+from typing import Literal
 
 from pydantic import Field, field_validator, model_validator
 
@@ -12,9 +17,19 @@ from agentevol.config.sections.section import Names, Section
 from agentevol.config.sections.selection import PairsConfig, SelectConfig
 from agentevol.core.algorithms.registry import algorithm
 
-LEARNING = ("episodes", "pairs", "labels")
+LEARNING = ("episodes", "pairs", "labels", "steps")
 """Kinds of training data that opinions become."""
+LEARNS_SCORES = ("weighted_bc",)
+"""Algorithms that imitate rated episodes by their scores."""
+OPINION = "feedback"
+"""Name of opinions among the scores of `select.score`."""
+FLAG = "flag"
+"""Name of the cost of flagged episodes, for `constraints`."""
 SOURCE_KINDS = ("human", "judge", "environment", "self")
+
+
+OPTIONS = ("only", "aggregate", "high", "low")
+"""Settings that need `feedback.sources`."""
 
 
 class FeedbackConfig(Section):
@@ -23,10 +38,18 @@ class FeedbackConfig(Section):
     sources: Names = ()
     """Whose opinions are learnt from: kinds of sources (`human`, `judge`, `environment`, `self`), or single
     ones (`human:Anna`). Corrections become pairs, or actions to imitate; comparisons become pairs, scores of
-    whole episodes labels; flagged episodes are left out.
+    whole episodes labels, weights or returns, those of turns labels; flagged episodes are left out.
     """
     only: bool = True
     """True to learn from opinions alone; False to add what the episodes' own outcomes teach."""
+    aggregate: Literal["mean", "weighted", "pessimistic", "reliability"] = "mean"
+    """Rule by which several opinions on one thing become one: their mean; weighted by `weights`; the mean
+    less `kappa` standard deviations; or by the reliability of sources, which is learnt from all opinions.
+    """
+    weights: dict[str, float] = Field(default_factory=dict[str, float])
+    """For `weighted`: weights of sources (`human:Anna`), or of kinds of sources (`judge`); others have 1."""
+    kappa: float = Field(default=1.0, ge=0, allow_inf_nan=False)
+    """For `pessimistic`: number of standard deviations that are subtracted."""
     high: float = Field(default=0.7, ge=0, le=1)
     """For labels: mean score from which an episode is desirable, on a scale from 0 (worst) to 1."""
     low: float = Field(default=0.3, ge=0, le=1)
@@ -35,19 +58,40 @@ class FeedbackConfig(Section):
     @field_validator("sources")
     @classmethod
     def _are_sources(cls, value: tuple[str, ...]) -> tuple[str, ...]:
-        for name in value:
-            kind, colon, rest = name.partition(":")
-            if kind not in SOURCE_KINDS or (colon and not rest):
-                known = ", ".join(SOURCE_KINDS)
-                raise ValueError(f"{name!r} is no source of feedback; there are {known}, and human:NAME")
+        _check_sources(value)
         return tuple(dict.fromkeys(value))
+
+    @field_validator("weights")
+    @classmethod
+    def _are_weights(cls, value: dict[str, float]) -> dict[str, float]:
+        _check_sources(value)
+        for name, weight in value.items():
+            if not (isfinite(weight) and weight >= 0):
+                raise ValueError(f"the weight of {name!r} is at least 0, not {weight:g}")
+        return value
+
+    @model_validator(mode="after")
+    def _aggregation_has_an_effect(self) -> "FeedbackConfig":
+        if self.weights and self.aggregate != "weighted":
+            raise ValueError("weights has no effect without feedback.aggregate = 'weighted'")
+        if self.aggregate == "weighted" and not self.weights:
+            raise ValueError("aggregate = 'weighted' needs feedback.weights, such as {human = 2, judge = 1}")
+        if self.kappa != type(self).model_fields["kappa"].default and self.aggregate != "pessimistic":
+            raise ValueError("kappa has no effect without feedback.aggregate = 'pessimistic'")
+        for name in self.weights:
+            if not any(_overlap(name, source) for source in self.sources):
+                raise ValueError(f"weights: nothing is learnt from {name!r}; feedback.sources has it not")
+        chosen = [self.weights.get(name, self.weights.get(_kind(name), 1.0)) for name in self.sources]
+        if self.weights and not any([*chosen, *self.weights.values()]):
+            raise ValueError("weights are all 0: no opinion would count")
+        return self
 
     @model_validator(mode="after")
     def _options_have_an_effect(self) -> "FeedbackConfig":
         if self.low >= self.high:
             raise ValueError(f"low is less than high, unlike {self.low} and {self.high}")
         fields = type(self).model_fields
-        changed = [name for name in ("only", "high", "low") if getattr(self, name) != fields[name].default]
+        changed = [name for name in OPTIONS if getattr(self, name) != fields[name].default]
         if changed and not self.sources:
             raise ValueError(f"{changed[0]} has no effect without feedback.sources")
         return self
@@ -67,24 +111,64 @@ def in_short(value: object) -> object:
     return {"sources": value} if isinstance(value, str | list | tuple) else value
 
 
+def _check_sources(names: Iterable[str]) -> None:
+    for name in names:
+        kind, colon, rest = name.partition(":")
+        if kind not in SOURCE_KINDS or (colon and not rest):
+            known = ", ".join(SOURCE_KINDS)
+            raise ValueError(f"{name!r} is no source of feedback; there are {known}, and human:NAME")
+
+
+def _kind(name: str) -> str:
+    return name.partition(":")[0]
+
+
+def _overlap(one: str, other: str) -> bool:
+    """True if a source, or a kind of sources, is or has the other."""
+    return one == other or _kind(one) == other or one == _kind(other)
+
+
 Choice = tuple[SelectConfig, PairsConfig]
 """Settings by which episodes' outcomes become training data."""
 
 
-def check_algorithm(feedback: FeedbackConfig, learn: LearnConfig) -> None:
+def check_algorithm(
+    feedback: FeedbackConfig,
+    learn: LearnConfig,
+    select: SelectConfig,
+    constraints: Mapping[str, object] | None = None,
+) -> None:
     """Raise `ValueError` where the algorithm learns from no opinion, or from no score."""
+    scored, flagged = select.score == OPINION, FLAG in (constraints or {})
     if not feedback.sources:
+        if flagged:
+            raise ValueError(
+                f"constraints.{FLAG} has no effect without feedback.sources, whose flags it counts"
+            )
         return
-    data = algorithm(learn.algorithm).data
-    if data not in LEARNING:
+    name = learn.algorithm
+    data = algorithm(name).data
+    if data not in LEARNING and not (scored or flagged):
         raise ValueError(
-            f"feedback.* has no effect: learn.algorithm {learn.algorithm!r} learns from {data}; dpo learns"
-            " from corrections and comparisons, kto from scores, sft from corrections"
+            f"feedback.* has no effect: learn.algorithm {name!r} learns from {data}; dpo learns"
+            " from corrections and comparisons, kto from scores, sft from corrections, and any from scores in"
+            " place of returns with select.score = 'feedback'"
+        )
+    if data not in LEARNING and feedback.only:
+        raise ValueError(
+            f"feedback.only = true leaves nothing: learn.algorithm {name!r} learns from episodes; set it to"
+            " false"
+        )
+    aggregated = scored or data in ("pairs", "labels", "steps") or name in LEARNS_SCORES
+    if feedback.aggregate != "mean" and not aggregated:
+        raise ValueError(
+            f"feedback.aggregate has no effect: learn.algorithm {name!r} learns from corrections and flags,"
+            " which are not aggregated"
         )
     default = FeedbackConfig(sources=feedback.sources)
     if data != "labels" and (feedback.high, feedback.low) != (default.high, default.low):
         raise ValueError(
-            f"feedback.high and feedback.low have no effect: learn.algorithm {learn.algorithm!r} learns from"
+            f"feedback.high and feedback.low have no effect: learn.algorithm {name!r} learns from"
             f" {data}, not labels"
         )
 

@@ -5,8 +5,15 @@ from agentevol.config.rewards.reward import JudgeReward, RewardSection, TrainedM
 from agentevol.config.sections.exploration import ExploreConfig
 from agentevol.config.sections.learner import LearnConfig
 from agentevol.config.sections.selection import RETURN, SelectConfig
+from agentevol.config.self_evolution.feedback import OPINION, FeedbackConfig
 from agentevol.config.self_evolution.self_evaluation import SelfConfig
 from agentevol.core.algorithms.registry import objective
+
+
+def check_opinions(select: SelectConfig, feedback: FeedbackConfig) -> None:
+    """Raise `ValueError` where opinions are to score episodes, and nobody's are learnt from."""
+    if select.score == OPINION and not feedback.sources:
+        raise ValueError("select.score = 'feedback' needs feedback.sources: whose opinions are the scores")
 
 
 def check_score(
@@ -29,8 +36,8 @@ def check_score(
         )
     if score == "judge" and not isinstance(reward, JudgeReward):
         raise ValueError("select.score = 'judge' needs reward.judge")
-    if score == "self" and reward.on:
-        raise ValueError("select.score = 'self' and reward.* both score episodes: leave out one of them")
+    if score in ("self", OPINION) and reward.on:
+        raise ValueError(f"select.score = {score!r} and reward.* both score episodes: leave out one of them")
     if process.on:
         raise ValueError(f"process.* counts the environment's returns, not select.score = {score!r}")
 

@@ -94,6 +94,8 @@ class Batch:
     """(J,) int64: 1 chosen or desirable, -1 rejected or undesirable, 0 neither."""
     margin: "Tensor"
     """(J,) margin of the chosen side over the rejected; 0 where none is given."""
+    preference: "Tensor"
+    """(J,) probability that the chosen side is the better one; 1 where none is given."""
     training_sequence: "Tensor" = ABSENT
     """(N,) int64: the token's training sequence, which is whole in one micro-batch."""
     advantage: "Tensor" = ABSENT
@@ -235,6 +237,8 @@ class Algorithm:
     """
     together: Literal["sequence", "unit", "batch"] = "sequence"
     """Unit that the loss has to see at once; a micro-batch never separates one."""
+    soft_pairs: bool | Switch = False
+    """True if the loss of pairs reads `Batch.preference`, or the option with which it does."""
     whole_batch_with: Switch | None = None
     """Option with which the loss has to see a whole batch at once, whatever `together` says."""
     model: Literal["policy", "critic", "reward"] = "policy"

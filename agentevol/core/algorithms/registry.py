@@ -77,6 +77,8 @@ def objective(name: str, options: Mapping[str, Option] | None = None) -> Objecti
         _check_effect(name, option, chosen, values)
     if chosen.whole_batch_with is not None and _is_met(chosen.whole_batch_with, values):
         chosen = replace(chosen, together="batch")
+    if not isinstance(chosen.soft_pairs, bool):
+        chosen = replace(chosen, soft_pairs=_is_met(chosen.soft_pairs, values))
     switched: set[Column] = {
         column for column, option in chosen.needs.items() if option is None or is_on(values[option])
     }

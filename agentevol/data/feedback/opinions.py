@@ -34,6 +34,15 @@ def opinions_of(records: Iterable[Feedback], sources: Iterable[str]) -> list[Fee
     return [one for one in standing(records) if wanted & {one.source, one.source_kind}]
 
 
+def check_sources(records: Iterable[Feedback], names: Iterable[str]) -> None:
+    """Raise `ConfigError` for a named source, such as `human:Anna`, that has said nothing."""
+    known = {one.source for one in records}
+    for name in names:
+        if ":" in name and name not in known:
+            told = ", ".join(sorted(known)) or "nobody"
+            raise ConfigError(f"feedback: there is no opinion of {name!r}; there are those of {told}")
+
+
 def trained_split(place: Path | str) -> str:
     """Split that the run in this folder explores: episodes of other splits are held out. `train` for a
     table.

@@ -10,6 +10,7 @@ NO_TURN = "of a turn that is not there"
 GIVEN = "of a given turn"
 SCRIPTED = "of a turn that no model sampled"
 OTHER_TASK = "of two tasks"
+NO_SCALE = "of dimensions without a scale"
 ALIKE = "of two episodes with the same actions"
 
 
@@ -24,7 +25,7 @@ def why_no_episode(episode: Trajectory, split: str) -> str:
 
 
 def why_no_correction(episode: Trajectory, turn: int | None) -> str:
-    """Reason for which a turn cannot be corrected; empty if it can be."""
+    """Reason for which a turn cannot be corrected, or labelled; empty if it can be."""
     if turn is None or turn >= len(episode.turns):
         return NO_TURN
     if turn < episode.given_turns:

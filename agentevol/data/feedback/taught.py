@@ -1,27 +1,26 @@
-"""Training data of one update from feedback: pairs, corrected actions and labels."""
+"""Training data of one update from feedback: pairs, corrected actions, weights, labels, scores and flags."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from agentevol.config.run import RunConfig, TrainConfig
-from agentevol.core.action_formats.registry import action_format
+from agentevol.config.self_evolution.feedback import OPINION
 from agentevol.core.algorithms.contract import Objective
 from agentevol.core.protocols import TrainingSequence
-from agentevol.data.auxiliary_sequences import with_auxiliary_sequences
-from agentevol.data.feedback.comparisons import majorities
-from agentevol.data.feedback.corrections import CorrectedTurn, corrected_turn, unsampled
-from agentevol.data.feedback.scores import rated_labels
+from agentevol.data.feedback.aggregation.aggregate import Aggregated
+from agentevol.data.feedback.lessons import LESSONS, Material
+from agentevol.data.feedback.outcomes import against_outcome
+from agentevol.data.feedback.scores import aggregated
 from agentevol.data.feedback.usable import Usable, usable
-from agentevol.data.groups import own_part
-from agentevol.data.preference_pairs import Label, Pair
-from agentevol.data.rewards.objectives import for_reward_model
-from agentevol.data.training_sequences import labelled, paired
 from agentevol.learn.batches.trainable_sequences import NothingToLearn
+from agentevol.learn.rewards.monte_carlo_values import StateValues
 from agentevol.models.rendering import ChatRenderer
-from agentevol.models.tokenizer_checks import check_tokenizer
 from agentgym_store.feedback.records import Feedback
 from agentgym_store.records import Trajectory
+
+BELOW_CHANCE = "below_chance_"
+"""Beginning of the figure that names a source below chance."""
 
 
 @dataclass(frozen=True)
@@ -30,9 +29,14 @@ class Taught:
 
     sequences: list[TrainingSequence]
     without: frozenset[str]
-    """Episodes whose own outcome teaches nothing: flagged ones, and for labels rated ones."""
+    """Episodes whose own outcome teaches nothing: flagged ones, and those whose scores teach instead."""
     figures: dict[str, float]
     """Counts of opinions by their use."""
+    flagged: frozenset[str] = frozenset()
+    scores: Mapping[str, float] = field(default_factory=dict[str, float])
+    """Scores of episodes in [0, 1], with `select.score = "feedback"`."""
+    turn_values: Mapping[str, StateValues] = field(default_factory=dict[str, StateValues])
+    """Name -> labels of turns, for process reward models."""
 
     def check(self, data: Path | str) -> None:
         """Raise `NothingToLearn` where there is nothing, with the counts."""
@@ -43,10 +47,20 @@ class Taught:
             )
 
 
+NOTHING = Taught([], frozenset(), {})
+"""Of no opinion."""
+
+
 def spoken(figures: Mapping[str, float]) -> str:
     """One line of the counts: `opinions: correction 1, pairs of corrections 1`."""
-    named = {name.removeprefix("feedback_").replace("_", " "): value for name, value in figures.items()}
+    named = {_words(name.removeprefix("feedback_")): value for name, value in figures.items()}
     return f"opinions: {_listed(named) or 'none'}"
+
+
+def _words(name: str) -> str:
+    """A figure's name in words; the name of a source stays as it is."""
+    source = name.removeprefix(BELOW_CHANCE)
+    return name.replace("_", " ") if source == name else f"{BELOW_CHANCE.replace('_', ' ')}{source}"
 
 
 def _listed(figures: Mapping[str, float]) -> str:
@@ -65,80 +79,23 @@ def taught(
 
     Raises `ConfigError`.
     """
-    sorted_out = usable(opinions, episodes, split)
-    turns, lacking = _corrected(sorted_out, episodes, config, renderer)
-    kind, algorithm = config.select.sequences, chosen.algorithm.data
-    pairs, undecided = _pairs(turns, sorted_out, episodes) if algorithm == "pairs" else ([], 0)
-    rows = turns if algorithm == "episodes" else []
-    labels = _labels(sorted_out, episodes, config) if algorithm == "labels" else []
-    sequences = with_auxiliary_sequences(unsampled([*paired(pairs, kind), *labelled(labels, kind)]), chosen)
-    if chosen.name == "bradley_terry":
-        sequences = for_reward_model(sequences, list(episodes.values()), (), int(chosen.options["heads"]))
-    sequences = [replace(one, unit=f"feedback {one.unit}") if one.unit else one for one in sequences]
-    sequences += unsampled([one for turn in rows for one in turn.row(kind)])
-    rated = {label.trajectory.id for label in labels}
-    made = _made(algorithm, turns, pairs, labels, undecided) | {"inexpressible_corrections": lacking}
-    return Taught(sequences, sorted_out.flagged | rated, _figures(sorted_out, made))
-
-
-def _corrected(
-    found: Usable,
-    episodes: Mapping[str, Trajectory],
-    config: RunConfig | TrainConfig,
-    renderer: ChatRenderer,
-) -> tuple[list[CorrectedTurn], int]:
-    """Corrected turns, and the number of corrections that no message has."""
-    form = action_format(config.action_format)
-    check_tokenizer(
-        [episodes[name] for name in dict.fromkeys(name for name, _, _ in found.corrections)], renderer
+    found = usable(opinions, episodes, split)
+    lesson = LESSONS[chosen.algorithm.data](Material(found, episodes, config, chosen, renderer))
+    by_score = config.select.score == OPINION
+    scores = aggregated(found.scores, config.feedback, episodes) if by_score else Aggregated({})
+    made = dict(lesson.made)
+    if by_score:
+        made["scored_episodes"] = len(scores.values)
+    made["against_outcome"] = against_outcome((*found.scores, *found.comparisons), episodes)
+    made |= {f"{BELOW_CHANCE}{name}": 1 for name in sorted(lesson.below_chance | scores.below_chance)}
+    return Taught(
+        lesson.sequences,
+        found.flagged | lesson.rated,
+        _figures(found, made),
+        flagged=found.flagged,
+        scores=scores.values,
+        turn_values=lesson.turn_values,
     )
-    turns = [
-        corrected_turn(episodes[name], turn, action, renderer, form)
-        for name, turn, action in found.corrections
-    ]
-    kept = [turn for turn in turns if turn is not None]
-    return kept, len(turns) - len(kept)
-
-
-def _pairs(
-    turns: Sequence[CorrectedTurn], found: Usable, episodes: Mapping[str, Trajectory]
-) -> tuple[list[Pair], int]:
-    """Pairs of corrections, then of comparisons; and the number of compared pairs without a majority."""
-    preferred, undecided = majorities(found.comparisons)
-    corrections = [pair for turn in turns if (pair := turn.pair) is not None]
-    return [
-        *corrections,
-        *(_preferred(episodes[one], episodes[other]) for one, other in preferred),
-    ], undecided
-
-
-def _preferred(better: Trajectory, worse: Trajectory) -> Pair:
-    margin = max((better.total_reward or 0.0) - (worse.total_reward or 0.0), 0.0)
-    return Pair(own_part(better), own_part(worse), margin)
-
-
-def _labels(
-    found: Usable, episodes: Mapping[str, Trajectory], config: RunConfig | TrainConfig
-) -> list[Label]:
-    return rated_labels(found.scores, episodes, config.feedback.low, config.feedback.high)
-
-
-def _made(
-    algorithm: str,
-    turns: Sequence[CorrectedTurn],
-    pairs: Sequence[Pair],
-    labels: Sequence[Label],
-    undecided: int,
-) -> dict[str, int]:
-    """Numbers of what opinions became."""
-    if algorithm == "episodes":
-        return {"corrected_actions": len(turns)}
-    if algorithm == "labels":
-        desirable = sum(label.desirable for label in labels)
-        return {"desirable": desirable, "undesirable": len(labels) - desirable}
-    corrected = sum(turn.pair is not None for turn in turns)
-    made = {"pairs_of_corrections": corrected, "pairs_of_comparisons": len(pairs) - corrected}
-    return {**made, "undecided_pairs": undecided}
 
 
 def _figures(found: Usable, made: dict[str, int]) -> dict[str, float]:

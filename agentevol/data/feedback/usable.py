@@ -4,8 +4,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from agentevol.data.feedback.rules import why_no_correction, why_no_episode, why_no_pair
-from agentgym_store.feedback.records import Comparison, Correction, Feedback, Flag, Score
+from agentevol.data.feedback.rules import NO_SCALE, why_no_correction, why_no_episode, why_no_pair
+from agentgym_store.feedback.records import Comparison, Correction, Dimensions, Feedback, Flag, Score
 from agentgym_store.records import Trajectory
 
 ELSEWHERE = "of episodes that are not chosen"
@@ -23,6 +23,8 @@ class Usable:
     comparisons: tuple[Feedback, ...]
     scores: tuple[Feedback, ...]
     """Scores of whole episodes."""
+    turns: tuple[Feedback, ...] = ()
+    """Scores and dimensions of turns."""
     given: Counter[str] = field(default_factory=Counter[str])
     """Kind -> number of opinions."""
     left_out: Counter[str] = field(default_factory=Counter[str])
@@ -46,6 +48,7 @@ def usable(opinions: Sequence[Feedback], episodes: Mapping[str, Trajectory], spl
         tuple(_corrections(kept)),
         tuple(one for one in kept if isinstance(one.opinion, Comparison)),
         tuple(one for one in kept if isinstance(one.opinion, Score) and one.turn is None),
+        tuple(one for one in kept if _is_of_a_turn(one)),
         Counter(one.kind for one in opinions),
         left_out,
     )
@@ -69,8 +72,14 @@ def _why_not(one: Feedback, episodes: Mapping[str, Trajectory], flagged: frozens
         return ELSEWHERE
     found = [episodes[name] for name in one.episodes]
     reasons = [why_no_episode(episode, split) for episode in found]
-    if isinstance(one.opinion, Correction):
+    if isinstance(one.opinion, Correction) or _is_of_a_turn(one):
         reasons.append(why_no_correction(found[0], one.turn))
     if isinstance(one.opinion, Comparison):
         reasons.append(why_no_pair(found[0], found[1]))
+    if isinstance(one.opinion, Dimensions) and one.turn is not None and one.opinion.shares is None:
+        reasons.append(NO_SCALE)
     return next(filter(None, reasons), "")
+
+
+def _is_of_a_turn(one: Feedback) -> bool:
+    return one.turn is not None and isinstance(one.opinion, Score | Dimensions)

@@ -13,10 +13,10 @@
 | `conversations` | profiles of recorded conversations |
 | `files`, `batch` | judgements of a file, and their resumption |
 
-Names for other packages: `aggregation.Aggregate`, `batch.judge_entries`,
+Names for other packages: `aggregation.Aggregate`, `agreement.alpha`, `batch.judge_entries`,
 `conversations.Conversations`, `dimension_sets.DimensionSet`, `dimension_sets.read_dimensions`,
 `files.read_entries`, `items.Item`, `items.Transcript`, `kappa.Kappa`, `kappa.cohens_kappa`,
-`outcomes.Failed`, `outcomes.Judgement`,
-`outcomes.Ok`, `outcomes.Scores`, `outcomes.Usage`, `outcomes.counted`, `panel.Asked`, `panel.Panel`,
-`panel.described_judges`, `summary.Summary`, `summary.summary`.
+`outcomes.Failed`, `outcomes.Judgement`, `outcomes.Ok`, `outcomes.Scores`, `outcomes.Usage`,
+`outcomes.counted`, `panel.Asked`, `panel.Panel`, `panel.described_judges`, `summary.Summary`,
+`summary.summary`.
 """

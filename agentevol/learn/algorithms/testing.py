@@ -10,7 +10,9 @@ from torch import Tensor
 
 from agentevol.core.algorithms.contract import Algorithm, Batch, Rollouts, Steps, Totals
 
-PER_SEQUENCE = frozenset({"weight", "reward", "group", "group_tokens", "unit", "side", "margin"})
+PER_SEQUENCE = frozenset(
+    {"weight", "reward", "group", "group_tokens", "unit", "side", "margin", "preference"}
+)
 """Columns of `Batch` with an entry for each sequence; the others have one for each token."""
 
 
@@ -24,6 +26,7 @@ def batch_of(
     unit: Sequence[int] | None = None,
     side: Sequence[int] | None = None,
     margin: Sequence[float] | None = None,
+    preference: Sequence[float] | None = None,
     **columns: Any,
 ) -> Batch:
     """A whole optimiser batch of rows (B, T), each a sequence of its own; float64.
@@ -61,6 +64,7 @@ def batch_of(
         unit=units,
         side=of_sequences(side, 0, torch.int64),
         margin=of_sequences(margin, 0.0),
+        preference=of_sequences(preference, 1.0),
         training_sequence=torch.arange(count).repeat_interleave(lengths),
         **tokens,
     )

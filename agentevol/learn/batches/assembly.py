@@ -56,6 +56,7 @@ class Assembly:
         self.reward = np.asarray([_return(one) for one in heads], dtype=np.float64)
         self.side: Integers = np.asarray([one.side for one in heads], dtype=np.int64)
         self.margin = np.asarray([one.margin for one in heads], dtype=np.float64)
+        self.preference = np.asarray([one.preference for one in heads], dtype=np.float64)
         self.group = _numbered([_group(one) for one in heads])
         self.unit = _numbered([one.unit or _sequence_key(one) for one in heads])
         self.final_value: Floats = ABSENT
@@ -138,6 +139,7 @@ class Assembly:
             unit=integers(np.unique(self.unit[present], return_inverse=True)[1]),
             side=integers(self.side[present]),
             margin=numbers(self.margin[present]),
+            preference=numbers(self.preference[present]),
             training_sequence=integers(np.repeat(np.arange(len(chosen)), self.tokens[chosen])),
             **columns,
             **fixed,

@@ -7,7 +7,7 @@ hash of the prices. One that is missing, damaged, or of another key is derived a
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -22,12 +22,18 @@ from agentevol.loop.state.cache import CacheKeys
 from agentevol.loop.state.episodes import Episodes
 from agentgym_store.records import Trajectory
 
+Costed = Callable[[int, Sequence[Trajectory]], Sequence[Trajectory]]
+"""Function of an iteration and its explored episodes."""
+
 
 class Prices:
     """Prices of constrained costs, iteration by iteration."""
 
-    def __init__(self, folder: Path, config: RunConfig, episodes: Episodes, keys: CacheKeys) -> None:
-        self._folder, self._episodes, self._keys = folder, episodes, keys
+    def __init__(
+        self, folder: Path, config: RunConfig, episodes: Episodes, keys: CacheKeys, costed: Costed
+    ) -> None:
+        """`costed` gives the explored episodes of an iteration costs that are not in the table."""
+        self._folder, self._episodes, self._keys, self._costed = folder, episodes, keys, costed
         self._constraints = config.constraints
         self._cost = str(objective(config.learn.algorithm, config.learn.options).options.get("cost", "sum"))
 
@@ -42,7 +48,7 @@ class Prices:
         known = next((n for n in range(len(keys), 0, -1) if self._read(n, keys[n - 1])), 0)
         found = self._read(known, keys[known - 1]) if known else None
         for number in range(known + 1, len(keys) + 1):
-            found = self._step(found, self._episodes.explored(number))
+            found = self._step(found, self._costed(number, self._episodes.explored(number)))
             self._write(number, keys[number - 1], found)
         return self._step(None) if found is None else found
 
@@ -50,7 +56,7 @@ class Prices:
         """Derive the prices after a round from its complete episodes, while they are in memory."""
         if self._constraints and self._episodes.ids("explore", iteration) == {t.episode for t in explored}:
             key = self._after(iteration)[-1]
-            self._write(iteration, key, self._step(self.before(iteration), explored))
+            self._write(iteration, key, self._step(self.before(iteration), self._costed(iteration, explored)))
 
     def _step(
         self, before: dict[str, Multiplier] | None, *explored: Sequence[Trajectory]

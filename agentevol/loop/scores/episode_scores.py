@@ -6,6 +6,7 @@ from agentevol.config.sections.selection import RETURN
 from agentevol.data.selection.rescoring import rescored
 from agentevol.loop.scores.self_evaluation import SelfEvaluation
 from agentevol.loop.scores.sources import SOURCES, Scorers, Scores
+from agentevol.loop.stages.opinions import Opinions
 from agentevol.loop.stages.rewards import Rewards
 from agentevol.loop.state.context import RunContext
 from agentgym_store.records import Trajectory
@@ -14,10 +15,10 @@ from agentgym_store.records import Trajectory
 class EpisodeScores:
     """Scores of one run. Safe to repeat: what a judge said is in the run's folder."""
 
-    def __init__(self, context: RunContext, rewards: Rewards) -> None:
+    def __init__(self, context: RunContext, rewards: Rewards, opinions: Opinions) -> None:
         self._context = context
         self._name = context.config.select.score
-        self._scorers = Scorers(rewards, SelfEvaluation(context))
+        self._scorers = Scorers(rewards, SelfEvaluation(context), opinions)
         self._latest: tuple[int, Scores] | None = None
 
     def rescored(

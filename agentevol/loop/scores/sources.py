@@ -10,6 +10,7 @@ from pathlib import Path
 
 from agentevol.core.protocols import Checkpoint
 from agentevol.loop.scores.self_evaluation import SelfEvaluation
+from agentevol.loop.stages.opinions import Opinions
 from agentevol.loop.stages.rewards import Rewards
 from agentgym_store.records import Trajectory
 
@@ -36,6 +37,7 @@ class Scorers:
 
     rewards: Rewards
     own: SelfEvaluation
+    opinions: Opinions
 
 
 Source = Callable[[Scorers, int, Sequence[Trajectory]], Scores]
@@ -72,10 +74,17 @@ def of_self(scorers: Scorers, iteration: int, explored: Sequence[Trajectory]) ->
     )
 
 
+def of_feedback(scorers: Scorers, iteration: int, explored: Sequence[Trajectory]) -> Scores:
+    """Opinions of `feedback.sources`."""
+    found = scorers.opinions.taught(iteration).scores
+    return Scores({one.id: found[one.id] for one in explored if one.id in found})
+
+
 SOURCES: Mapping[str, Source] = {
     "return": of_return,
     "reward": of_reward,
     "judge": of_judge,
     "self": of_self,
+    "feedback": of_feedback,
 }
 """Sources by name."""

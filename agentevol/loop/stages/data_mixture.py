@@ -42,12 +42,12 @@ from agentgym_store.records import Trajectory
 class DataMixture:
     """Training data and anchor of one run. Each source is played or copied once."""
 
-    def __init__(self, context: RunContext, scores: EpisodeScores) -> None:
+    def __init__(self, context: RunContext, scores: EpisodeScores, opinions: Opinions) -> None:
         self._context, self.config, self._base = context, context.config, context.base
         self._episodes, self._scores = context.episodes, scores
         self._cache = SequenceCache(context.folder.path / "sequences", context.keys)
         self._sources = dict[int, PairSources]()
-        self.opinions = Opinions(context)
+        self.opinions = opinions
 
     def sequences(
         self, iteration: int, explored: Sequence[Trajectory], whole: Sequence[Trajectory] | None = None
@@ -57,7 +57,8 @@ class DataMixture:
         `whole` are all explored episodes of the iteration, if `explored` is a part.
         """
         seed = self._context.seed(iteration)
-        chosen = select(self._scores.rescored(iteration, explored, whole), self.config.select, seed)
+        costed = self.opinions.costed(iteration, explored)
+        chosen = select(self._scores.rescored(iteration, costed, whole), self.config.select, seed)
         if self.config.explore.resample:
             chosen = informative(chosen)
         try:

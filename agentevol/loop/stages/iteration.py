@@ -17,6 +17,7 @@ from agentevol.loop.stages.evaluation import Evaluation
 from agentevol.loop.stages.exploration import Exploration
 from agentevol.loop.stages.interpolation_search import InterpolationSearch
 from agentevol.loop.stages.learning import Learning
+from agentevol.loop.stages.opinions import Opinions
 from agentevol.loop.stages.rewards import Rewards
 from agentevol.loop.stages.selection import Selection
 from agentevol.loop.state.context import RunContext
@@ -29,9 +30,12 @@ class Stages:
     def __init__(self, context: RunContext) -> None:
         self.context, self.config = context, context.config
         self.rewards = Rewards(context)
-        self.scores = EpisodeScores(context, self.rewards)
-        self.mixture = DataMixture(context, self.scores)
-        self.prices = Prices(context.folder.path / "prices", context.config, context.episodes, context.keys)
+        opinions = Opinions(context)
+        self.scores = EpisodeScores(context, self.rewards, opinions)
+        self.mixture = DataMixture(context, self.scores, opinions)
+        self.prices = Prices(
+            context.folder.path / "prices", context.config, context.episodes, context.keys, opinions.costed
+        )
         self._cloning = Cloning(context, self.mixture)
         self._exploration = Exploration(context)
         self._selection = Selection(context, self.mixture, self.prices, self.scores)

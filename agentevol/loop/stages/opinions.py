@@ -13,11 +13,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from agentevol.config.self_evolution.feedback import FLAG
 from agentevol.core.errors import RunStopped
 from agentevol.core.files import write_atomically
 from agentevol.core.protocols import TrainingSequence
+from agentevol.data.feedback.flags import with_flags
 from agentevol.data.feedback.opinions import feedback_on, opinions_of
-from agentevol.data.feedback.taught import Taught, taught
+from agentevol.data.feedback.taught import NOTHING, Taught, taught
 from agentevol.data.replay import copied_opinions
 from agentevol.data.selection.filters import fresh
 from agentevol.loop.state.context import RunContext
@@ -27,8 +29,6 @@ from agentgym_store.feedback.table import FeedbackTable
 from agentgym_store.records import Trajectory
 from agentgym_store.store import Where
 from agentgym_store.urls import named
-
-NOTHING = Taught([], frozenset(), {})
 
 
 class Opinions:
@@ -51,8 +51,17 @@ class Opinions:
         return self._known[iteration]
 
     def without(self, iteration: int) -> frozenset[str]:
-        """Episodes whose own outcome teaches this iteration nothing."""
-        return self.taught(iteration).without
+        """Episodes whose own outcome teaches this iteration nothing. Flagged ones are learnt from where their
+        flag is a cost.
+        """
+        found = self.taught(iteration)
+        return found.without - found.flagged if FLAG in self.config.constraints else found.without
+
+    def costed(self, iteration: int, explored: Sequence[Trajectory]) -> Sequence[Trajectory]:
+        """The explored episodes of an iteration, with the cost of flags where `constraints.flag` is set."""
+        if FLAG not in self.config.constraints:
+            return explored
+        return with_flags(explored, self.taught(iteration).flagged)
 
     def take_over(self, place: str, episodes: Sequence[Trajectory]) -> None:
         """Copy the opinions about retained episodes, which lie beside the data at `place`, into the run's own

@@ -191,6 +191,7 @@ def test_held_out_episodes_teach_nothing_and_are_counted(tmp_path: Path, base: P
         "feedback_pairs_of_comparisons": 0,
         "feedback_undecided_pairs": 0,
         "feedback_inexpressible_corrections": 0,
+        "feedback_against_outcome": 0,
         "feedback_left_out_held_out": 1,
     }
 
@@ -295,3 +296,40 @@ def test_the_short_form_goes_with_other_settings_in_any_order(tmp_path: Path) ->
         assert (config.feedback.sources, config.feedback.only) == (("human",), True)
     with pytest.raises(ConfigError, match="iterations is not a section"):
         load(None, ["iterations=2", "iterations.more=1"])
+
+
+RATED = {"kind": "score", "value": 0.9, "low": 0, "high": 1}
+
+
+def test_opinions_stand_for_returns_in_selection(tmp_path: Path, base: Path) -> None:
+    settings = ("algorithm=sft", "feedback=human", "select.score=feedback", "select.rule=top_k_ratio")
+    folder = begun(tmp_path, base, *settings, "select.ratio=0.5", "select.merge=none")
+    say(folder, "0001/0", RATED)
+    say(folder, "0001/3", {**RATED, "value": 0.1})
+    found = selected(folder, 1)
+    assert {one.trajectory_id for one in found} == {"now/explore/0001/0"}
+    counts = stages(folder).mixture.opinions.taught(1).figures
+    assert counts["feedback_scored_episodes"] == 2
+    assert counts["feedback_against_outcome"] == 2
+
+
+def test_flags_are_a_cost_where_it_is_limited(tmp_path: Path, base: Path) -> None:
+    settings = ("algorithm=lagrangian", "feedback=human", "constraints.flag.limit=0.1", "select.merge=none")
+    folder = begun(tmp_path, base, *settings, "constraints.flag.initial=1")
+    say(folder, "0001/1", {"kind": "flag", "reason": "unsafe"})
+    found = {one.trajectory_id: one.episode for one in selected(folder, 1)}
+    costs = {name: episode.costs.get("flag", 0.0) for name, episode in found.items() if episode is not None}
+    assert costs.pop("now/explore/0001/1") == 1
+    assert len(costs) == 3
+    assert set(costs.values()) == {0.0}
+
+
+def test_a_flagged_episode_is_out_of_a_selection_without_that_cost(tmp_path: Path, base: Path) -> None:
+    settings = ("algorithm=grpo", "feedback=human", "select.score=feedback", "select.merge=none")
+    folder = begun(tmp_path, base, *settings)
+    for number in range(4):
+        say(folder, f"0001/{number}", {**RATED, "value": number / 4})
+    say(folder, "0001/1", {"kind": "flag", "reason": "unsafe"})
+    found = {one.trajectory_id: one.episode for one in selected(folder, 1)}
+    returns = {name[-1]: sum(episode.rewards) for name, episode in found.items() if episode is not None}
+    assert returns == {"0": 0.0, "2": 0.5, "3": 0.75}

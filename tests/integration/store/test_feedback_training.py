@@ -1,12 +1,14 @@
 """From the forms of the pages to training batches and changed weights, on a tiny model."""
 
+import math
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 from starlette.testclient import TestClient
-from support.feedback import guess_table
+from support.feedback import guess_table, played
+from support.tiny_models import write_guess_model
 from transformers import AutoModelForCausalLM
 
 from agentevol.config.run import TrainConfig, load
@@ -20,6 +22,9 @@ from agentevol.runs.training_data import training_data
 from agentevol.ui.app import create_app
 from agentevol.ui.library import Library
 from agentevol.ui.settings import UiSettings
+from agentgym_store.feedback.records import feedback
+from agentgym_store.feedback.table import FeedbackTable
+from agentgym_store.records import Trajectory
 from agentgym_store.store import Store, Where
 
 
@@ -106,8 +111,23 @@ def test_others_and_majorities(made: tuple[Path, Path]) -> None:
     sequences, _ = data_of(made, "dpo", "feedback.sources=[human:Bob]")
     assert [(one.side, one.trajectory_id) for one in sequences] == [(1, "a"), (-1, "c")]
     say(made[0], {**PREFERENCE, "name": "Cleo"})
-    sequences, _ = data_of(made, "dpo", "feedback=human")
+    sequences, figures = data_of(made, "dpo", "feedback=human")
     assert [(one.side, one.trajectory_id) for one in sequences] == [(1, "c"), (-1, "a")]
+    assert [one.preference for one in sequences] == pytest.approx([2 / 3] * 2)
+    assert figures["feedback_soft_pairs"] == 1
+    sequences, figures = data_of(made, "ipo", "feedback=human")
+    assert [one.preference for one in sequences] == [1, 1]
+    assert figures["feedback_hardened_pairs"] == 1
+
+
+def test_a_named_source_that_said_nothing_is_told(made: tuple[Path, Path]) -> None:
+    say(made[0], PREFERENCE)
+    with pytest.raises(ConfigError, match="no opinion of 'human:Bob'; there are those of human:Anna"):
+        data_of(made, "dpo", "feedback.sources=[human:Anna,human:Bob]")
+    with pytest.raises(ConfigError, match="no opinion of 'human:Bob'"):
+        data_of(
+            made, "dpo", "feedback=human", "feedback.aggregate=weighted", "feedback.weights={'human:Bob'=2}"
+        )
 
 
 def test_flagged_and_held_out_episodes_teach_nothing(made: tuple[Path, Path]) -> None:
@@ -173,3 +193,91 @@ def test_clicks_change_the_weights(made: tuple[Path, Path]) -> None:
     assert after > before + 0.1
     other = likelier(out, "a", "8") - likelier(base, "a", "8")
     assert likelier(out, "a", "7") - likelier(base, "a", "7") > other
+
+
+def give(table: Path, *records: dict[str, Any]) -> None:
+    found = [feedback({"source": "human:Anna", **record}) for record in records]
+    FeedbackTable.beside(table).append(found)
+
+
+def rating(episode: str, value: float, turn: int | None = None, **more: Any) -> dict[str, Any]:
+    opinion = {"kind": "score", "value": value, "low": 0, "high": 1}
+    return {"trajectory_id": episode, "turn": turn, "opinion": opinion, **more}
+
+
+def test_ratings_weigh_imitated_episodes_above_the_baseline(made: tuple[Path, Path]) -> None:
+    give(made[0], rating("a", 0.9), rating("b", 0.4), rating("c", 0.6))
+    options = ("feedback=human", "learn.options.minimum=0.5")
+    sequences, figures = data_of(made, "weighted_bc", *options)
+    weights = {one.trajectory_id: round(one.weight, 6) for one in sequences}
+    assert weights == {"a": 0.4, "b": 0.0, "c": 0.1}
+    assert (figures["feedback_weighted_episodes"], figures["feedback_weightless_episodes"]) == (2, 1)
+
+
+def test_labels_of_turns_sit_at_their_last_tokens_and_are_unknown_elsewhere(made: tuple[Path, Path]) -> None:
+    scale = {"kind": "dimensions", "low": 1, "high": 5}
+    give(
+        made[0],
+        rating("a", 0.8, 1),
+        {"trajectory_id": "a", "turn": 1, "opinion": {**scale, "values": {"r": 4}}},
+    )
+    give(made[0], {"trajectory_id": "c", "turn": 2, "opinion": {**scale, "values": {"r": 1}}})
+    (one,), figures = data_of(made, "process_reward", "feedback=human")
+    assert one.labels is not None
+    assert one.labels[one.mask].tolist() == [[pytest.approx(0.8)]]
+    assert figures["feedback_labelled_turns_r"] == 2
+    both, _ = data_of(made, "process_reward", "feedback=human", 'objectives=["score", "r"]')
+    heads = {one.trajectory_id: one.labels[one.mask].tolist() for one in both if one.labels is not None}
+    assert heads["a"] == [[pytest.approx(0.75), pytest.approx(0.8)]]  # heads in the order of their names
+    assert heads["c"][0][0] == 0
+    assert math.isnan(heads["c"][0][1])
+    with pytest.raises(NothingToLearn, match="gives turns 'speed'; there are: r, score"):
+        data_of(made, "process_reward", "feedback=human", 'objectives=["speed"]')
+
+
+def test_labels_by_opinions_stand_beside_counted_ones(made: tuple[Path, Path]) -> None:
+    give(made[0], rating("a", 0.8, 1))
+    options = ("feedback.sources=[human]", "feedback.only=false", "pooled=true", "select.rule=all")
+    sequences, _ = data_of(made, "process_reward", *options, 'objectives=["outcome", "score"]')
+    labelled = {one.trajectory_id: one.labels[one.mask] for one in sequences if one.labels is not None}
+    assert [row[1] for row in labelled["a"].tolist() if not math.isnan(row[1])] == [pytest.approx(0.8)]
+    assert all(math.isnan(row[1]) for row in labelled.get("c", []))
+
+
+def test_scores_stand_for_returns(made: tuple[Path, Path]) -> None:
+    give(made[0], rating("a", 0.9), rating("c", 0.1), rating("test", 1.0))
+    options = ("feedback.sources=[human]", "feedback.only=false", "select.score=feedback", "select.rule=all")
+    sequences, figures = data_of(made, "grpo", *options)
+    returns = {one.trajectory_id: sum(one.episode.rewards) for one in sequences if one.episode is not None}
+    assert returns == {"a": 0.9, "c": 0.1}
+    assert figures["feedback_scored_episodes"] == 2
+
+
+def test_opinions_against_the_outcome_are_counted(made: tuple[Path, Path]) -> None:
+    give(made[0], rating("a", 0.9), rating("c", 0.1))
+    _, figures = data_of(made, "kto", "feedback=human")
+    assert figures["feedback_against_outcome"] == 1  # both are lost
+
+
+def won(episode: Trajectory, reward: float) -> Trajectory:
+    last = episode.turns[-1].model_copy(update={"reward": float(reward)})
+    return episode.model_copy(update={"turns": (*episode.turns[:-1], last)})
+
+
+def test_a_source_below_chance_is_named_and_has_no_weight(tmp_path: Path) -> None:
+    base = write_guess_model(tmp_path / "base")
+    renderer = ChatRenderer(load_tokenizer(base))
+    episodes = [won(played(renderer, f"e{n}", [str(n)], task_id=f"t{n}"), 1 - n % 2) for n in range(12)]
+    table = tmp_path / "home" / "table"
+    Store.open(table).append(episodes, commit={"n": "1"})
+    for number in range(12):
+        value = 0.2 if number % 2 else 0.8
+        for source, told in (("human:A", value), ("human:B", value), ("judge:m", 1 - value)):
+            give(table, rating(f"e{number}", told, source=source))
+    options = ("feedback=[human,judge]", "learn.options.minimum=0.5", "feedback.aggregate=reliability")
+    sequences, figures = data_of((table, base), "weighted_bc", *options)
+    assert figures["feedback_below_chance_judge:m"] == 1
+    assert {round(one.weight, 3) for one in sequences} == {0.3, 0.0}
+    plain, figures = data_of((table, base), "weighted_bc", *options[:2])
+    assert {round(one.weight, 3) for one in plain} == {0.1, 0.0}
+    assert not [name for name in figures if "below_chance" in name]

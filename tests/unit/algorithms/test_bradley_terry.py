@@ -186,3 +186,12 @@ def test_the_score_of_a_sequence_is_that_of_its_last_learnt_token():
     assert loss.item() == pytest.approx(LOSS, abs=1e-12)
     assert data.head.grad is not None
     assert (data.head.grad[:, 0] != 0).tolist() == [False, True, False, True, False, True, True]
+
+
+def test_a_soft_pair_pulls_to_its_log_odds():
+    # scores apart by ln 3, p = 3/4: -(3/4 log 3/4 + 1/4 log 1/4), the entropy, and no gradient
+    batch = pairs([[log(3)], [0.0]], preference=[0.75, 0.75])
+    loss = bradley_terry(batch, heads=1).value
+    assert loss.item() == pytest.approx(-(0.75 * log(0.75) + 0.25 * log(0.25)), abs=1e-12)
+    (gradient,) = torch.autograd.grad(loss, batch.head)
+    assert gradient.abs().max().item() == pytest.approx(0, abs=1e-12)

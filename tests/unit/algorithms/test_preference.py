@@ -363,3 +363,48 @@ def test_orpo_refuses_pairs_without_their_whole_sequence():
 def test_options_out_of_range_are_refused(name: str, options: dict, message: str):
     with pytest.raises(ConfigError, match=message):
         objective(name, options)
+
+
+@pytest.mark.parametrize("name", ["dpo", "orpo", "bradley_terry"])
+def test_a_certain_pair_has_the_loss_of_one_without_a_probability(name: str):
+    bound = objective(name)
+    batch = example_batch(bound.algorithm, 3)
+    certain = replace(batch, preference=torch.ones_like(batch.preference))
+    assert bound.algorithm.soft_pairs
+    assert bound.loss(certain).value.item() == bound.loss(batch).value.item()
+    soft = replace(batch, preference=torch.full_like(batch.preference, 0.7))
+    assert bound.loss(soft).value.item() != pytest.approx(bound.loss(batch).value.item(), abs=1e-4)
+
+
+def test_a_soft_pair_by_hand():
+    # gaps 0.3 with p = 0.8, and -0.3 with p = 1
+    found = dpo(pairs(preference=[0.8, 0.8, 1.0, 1.0])).value.item()
+    first = -0.8 * log(sigmoid(0.3)) - 0.2 * log(sigmoid(-0.3))
+    assert found == pytest.approx((first - log(sigmoid(-0.3))) / 2, abs=1e-12)
+
+
+def test_a_soft_pair_is_the_opposite_one_with_the_rest_of_the_probability():
+    one = dpo(pairs(preference=[0.8] * 4)).value.item()
+    other = dpo(pairs(preference=[0.2] * 4, side=[-1, 1, -1, 1])).value.item()
+    assert one == pytest.approx(other, abs=1e-12)
+
+
+def test_smoothing_swaps_a_share_of_soft_pairs():
+    # p = 0.8 and 10 % swapped: right with 0.8 * 0.9 + 0.2 * 0.1 = 0.74
+    smoothed = dpo(pairs(preference=[0.8] * 4), label_smoothing=0.1).value.item()
+    assert smoothed == pytest.approx(dpo(pairs(preference=[0.74] * 4)).value.item(), abs=1e-12)
+
+
+def test_orpos_odds_are_soft_and_its_likelihood_is_not():
+    hard, soft = orpo(pairs()).value.item(), orpo(pairs(preference=[0.5] * 4)).value.item()
+    odds = orpo(pairs()).metrics["log_odds_ratio"]
+    # log sigmoid(o) - log sigmoid(-o) = o, of which a half is lost
+    assert soft == pytest.approx(hard + 0.1 * odds / 2, abs=1e-12)
+
+
+def test_losses_without_a_logistic_form_do_not_read_the_probability():
+    batch = pairs(preference=[0.6] * 4)
+    assert not algorithm("ipo").soft_pairs
+    assert not objective("dpo", {"form": "hinge"}).algorithm.soft_pairs
+    assert ipo(batch).value.item() == ipo(pairs()).value.item()
+    assert dpo(batch, form="hinge").value.item() == dpo(pairs(), form="hinge").value.item()

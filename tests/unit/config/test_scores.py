@@ -51,7 +51,10 @@ def test_these_settings_go_together(settings: tuple[str, ...]):
             ("algorithm=filtered_bc", "select.score=self", "select.rule=all"),
             "gives a score below 0.999 no weight: take sft",
         ),
-        (("select.score=nothing",), "select.score: Input should be 'return', 'reward', 'judge' or 'self'"),
+        (
+            ("select.score=nothing",),
+            "select.score: Input should be 'return', 'reward', 'judge', 'self' or 'feedback'",
+        ),
         (("select.min_turns=4", "select.max_turns=3"), "min_turns 4 is above max_turns 3"),
         (("algorithm=grpo", "reward.consistency=true", "explore.samples=2"), "set 3 or more"),
         (("algorithm=grpo", "reward.consistency=true", "reward.least=0.95"), "no share is both"),

@@ -77,3 +77,29 @@ def test_a_bad_line_imports_nothing(run: Path, tmp_path: Path, capsys: pytest.Ca
         assert call("import", run, file) == 1
         assert told in capsys.readouterr().err
     assert FeedbackTable(run / "feedback").records() == []
+
+
+def test_what_fits_no_episode_is_one_line_and_nothing_is_written(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = make_run(
+        tmp_path / "tasks",
+        [
+            episode("a"),
+            episode("other").model_copy(update={"task_id": "another"}),
+            episode("given").model_copy(update={"given_turns": 1}),
+        ],
+    )
+    cases = (
+        (("a", "--than", "other"), "episodes of one task are compared"),
+        (("a", "--than", "a"), "not compared with itself"),
+        (("given", "--turn", 1, "--action", "look"), "the first 1 turns of episode 'given' were given"),
+        (("a", "--score", "nan"), "finite"),
+    )
+    for arguments, told in cases:
+        assert call("add", made, *arguments, "--as", "human:Anna") == 1
+        error = capsys.readouterr().err
+        assert told in error
+        assert len(error.strip().splitlines()) == 1
+    assert call("add", made, "given", "--turn", 2, "--action", "look", "--as", "human:Anna") == 0
+    assert len(FeedbackTable(made / "feedback").records()) == 1

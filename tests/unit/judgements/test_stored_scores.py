@@ -64,7 +64,7 @@ def test_scores_are_written_once_beside_the_episodes_that_have_a_return(store: S
     assert {one.rubric_version for one in records} == {first.asking.origin.version}
     mine = [one for one in records if one.trajectory_id == "a"]
     assert [one.opinion for one in mine] == [
-        Dimensions(values={"courtesy": 3.0}),
+        Dimensions(values={"courtesy": 3.0}, low=0, high=4),
         Score(value=3.0, low=0.0, high=4.0),
     ]
     assert [one.note for one in mine] == ["courtesy: polite"] * 2
@@ -130,7 +130,7 @@ def test_an_episode_of_sotopia_has_the_scores_of_its_seat(store: Store) -> None:
     judge = Fixed("fixed", ({"courtesy": 1.0}, {"courtesy": 4.0}))
     asked(EpisodeScores(judge, ASKED), store, [Subject(("talk0",)), Subject(("talk1",))])
     found = [one.opinion for one in beside(store).records() if one.kind == "dimensions"]
-    assert found == [Dimensions(values={"courtesy": 1.0}), Dimensions(values={"courtesy": 4.0})]
+    assert found == [Dimensions(values={"courtesy": value}, low=0, high=4) for value in (1.0, 4.0)]
 
 
 def test_a_withdrawn_opinion_is_not_asked_for_again(store: Store) -> None:
@@ -245,7 +245,7 @@ def test_samples_of_a_turn_are_aggregated_and_a_failed_one_fails_the_turn(store:
     answers = [f'{{"scores": {{"courtesy": {score}}}}}' for score in (1, 2)]
     two = Asked(dimensions=COURTESY_SET, samples=2)
     asked(TurnScores(model_judge(Model(*answers)), two), store, [Subject(("a",), 0)])
-    assert beside(store).records()[0].opinion == Dimensions(values={"courtesy": 1.5})
+    assert beside(store).records()[0].opinion == Dimensions(values={"courtesy": 1.5}, low=0, high=4)
     _, outcome = asked(TurnScores(model_judge(Model(answers[0], "no")), two), store, [Subject(("a",), 1)])
     assert (outcome.judged, dict(outcome.failures), outcome.usage.requests) == (0, {"judge": 1}, 4)
 

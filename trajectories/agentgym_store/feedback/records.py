@@ -64,10 +64,13 @@ class Score(Record):
 
 
 class Dimensions(Record):
-    """Values of several dimensions by name."""
+    """Values of several dimensions by name, on one scale."""
 
     kind: Literal["dimensions"] = "dimensions"
     values: Annotated[dict[str, Number], Field(min_length=1, max_length=MOST_DIMENSIONS)]
+    low: Number | None = None
+    """The worst value of the scale of all; None where they have none in common."""
+    high: Number | None = None
 
     @field_validator("values")
     @classmethod
@@ -78,6 +81,24 @@ class Dimensions(Record):
                     f"the name of a dimension has 1 to {MOST_NAME} printable characters: {name!r}"
                 )
         return values
+
+    @model_validator(mode="after")
+    def _are_on_their_scale(self) -> "Dimensions":
+        low, high = self.low, self.high
+        if (low is None) != (high is None):
+            raise ValueError("a scale of dimensions has both low and high")
+        if low is not None and high is not None:
+            for value in self.values.values():
+                Score(value=value, low=low, high=high)
+        return self
+
+    @property
+    def shares(self) -> dict[str, float] | None:
+        """Places on the scale, in [0, 1], by name; None without a scale."""
+        low, high = self.low, self.high
+        if low is None or high is None:
+            return None
+        return {name: (value - low) / (high - low) for name, value in self.values.items()}
 
 
 class Comparison(Record):

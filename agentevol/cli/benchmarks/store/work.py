@@ -11,7 +11,7 @@ import resource
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -136,7 +136,10 @@ def compaction(folder: Path, _: int, clock: Clock) -> int:
     return done.replaced
 
 
-OPERATIONS: dict[str, Callable[[Path, int, Clock], int]] = {
+Operations = Mapping[str, Callable[[Path, int, Clock], int]]
+"""Functions of a folder, a size and a clock, by name."""
+MODULE = "agentevol.cli.benchmarks.store.work"
+OPERATIONS: Operations = {
     "append": append,
     "stats": stats,
     "filter": filtered,
@@ -148,28 +151,28 @@ OPERATIONS: dict[str, Callable[[Path, int, Clock], int]] = {
 """Operations in the order in which they are measured: the first makes the table."""
 
 
-def in_a_process(name: str, folder: Path, episodes: int) -> Measured:
-    """Measure an operation in a process of its own; raises its last message where it fails."""
-    command = [sys.executable, "-m", "agentevol.cli.benchmarks.store.work", name, str(folder), str(episodes)]
+def in_a_process(name: str, folder: Path, episodes: int, module: str = MODULE) -> Measured:
+    """Measure an operation of a module in a process of its own; raises its last message where it fails."""
+    command = [sys.executable, "-m", module, name, str(folder), str(episodes)]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
     if done.returncode:
-        raise RuntimeError(f"{name} of {episodes:,} episodes failed:\n{done.stderr[-4000:]}")
+        raise RuntimeError(f"{name} of {episodes:,} failed:\n{done.stderr[-4000:]}")
     return Measured(**json_module.loads(done.stdout.splitlines()[-1]))
 
 
-def measure(name: str, folder: Path, episodes: int) -> Measured:
+def measure(name: str, folder: Path, episodes: int, operations: Operations = OPERATIONS) -> Measured:
     """Measure an operation in this process."""
     clock = Clock()
-    result = OPERATIONS[name](folder, episodes, clock)
+    result = operations[name](folder, episodes, clock)
     peaks = [resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     return Measured(clock.seconds, clock.cpu_s, max(peaks) / 2**10, result)
 
 
-def main(arguments: list[str]) -> None:
+def main(arguments: list[str], operations: Operations = OPERATIONS) -> None:
     """Measure the operation that the arguments name, and print its figures."""
     name, folder, episodes = arguments
-    found: dict[str, Any] = vars(measure(name, Path(folder), int(episodes)))
+    found: dict[str, Any] = vars(measure(name, Path(folder), int(episodes), operations))
     print(json_module.dumps(found))
 
 

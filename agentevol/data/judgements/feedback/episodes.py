@@ -62,7 +62,10 @@ def scored(
     The mean is on the dimensions' own scale if they have one in common, else of shares of their ranges.
     """
     given = {name: score for name, score in scores.items() if score is not None}
-    found = [origin.record(episode, turn, {"kind": "dimensions", "values": given}, note, cost=usage.cost)]
+    ranges = {(float(one.low), float(one.high)) for one in dimensions}
+    low, high = ranges.pop() if len(ranges) == 1 else (None, None)
+    told = {"kind": "dimensions", "values": given, "low": low, "high": high}
+    found = [origin.record(episode, turn, told, note, cost=usage.cost)]
     if len(given) == len(dimensions):
         cost = None if usage.cost is None else 0.0
         found.append(origin.record(episode, turn, _mean(given, dimensions), note, cost=cost))

@@ -28,7 +28,8 @@ def dpo(
     margin_coef: NotNegative = 0.0,
     nll_coef: NotNegative = 0.0,
 ) -> Loss:
-    """Mean over pairs of -log sigmoid(h), eq. 7 of Rafailov et al., 2023 (arXiv:2305.18290).
+    """Mean over pairs of -log sigmoid(h), eq. 7 of Rafailov et al., 2023 (arXiv:2305.18290); of a pair whose
+    chosen side is the better one with probability p, of -p log sigmoid(h) - (1 - p) log sigmoid(-h).
 
     h = beta (c - r) - margin_coef margin, where c and r are the sums of logp - ref_logp over the learnt
     tokens of the chosen and the rejected side. `hinge` takes max(0, 1 - h) (SLiC, arXiv:2305.10425).
@@ -45,7 +46,10 @@ def dpo(
     if length_normalize:
         reward_J = reward_J / batch.lengths * (batch.totals.tokens / batch.totals.sequences)
     gap_U = reward_J[chosen_U] - reward_J[rejected_U] - margin_coef * batch.margin[chosen_U]
-    loss_U = functional.relu(1 - gap_U) if form == "hinge" else smoothed_sigmoid(gap_U, label_smoothing)
+    if form == "hinge":
+        loss_U = functional.relu(1 - gap_U)
+    else:
+        loss_U = smoothed_sigmoid(gap_U, label_smoothing, batch.preference[chosen_U])
     if nll_coef:
         loss_U = loss_U - nll_coef * mean_logp(batch)[chosen_U]
     return Loss(
@@ -55,10 +59,13 @@ def dpo(
     )
 
 
-def smoothed_sigmoid(gap: "Tensor", label_smoothing: float) -> "Tensor":
-    """-log sigmoid(gap), and for the share `label_smoothing` -log sigmoid(-gap)."""
+def smoothed_sigmoid(gap: "Tensor", label_smoothing: float, preference: "Tensor | float" = 1.0) -> "Tensor":
+    """-log sigmoid(gap), and for the share of wrong labels -log sigmoid(-gap): of pairs with the probability
+    `preference` of being right, the share `label_smoothing` is believed to be swapped.
+    """
+    wrong_share = preference * label_smoothing + (1 - preference) * (1 - label_smoothing)
     right, wrong = functional.logsigmoid(gap), functional.logsigmoid(-gap)
-    return -(1 - label_smoothing) * right - label_smoothing * wrong
+    return -(1 - wrong_share) * right - wrong_share * wrong
 
 
 ALGORITHM = Algorithm(
@@ -66,5 +73,6 @@ ALGORITHM = Algorithm(
     data="pairs",
     together="unit",
     needs={"ref_logp": None},
+    soft_pairs=("form", "sigmoid"),
     only_with={"label_smoothing": ("form", "sigmoid")},
 )

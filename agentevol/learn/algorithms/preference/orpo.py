@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 def orpo(batch: Batch, *, beta: Positive = 0.1, nll_scope: Literal["action", "all"] = "action") -> Loss:
     """Mean over pairs of NLL(chosen) - beta log sigmoid(o), eq. 6 and 7 of Hong et al., 2024
-    (arXiv:2403.07691); o is the log-odds ratio of the sides.
+    (arXiv:2403.07691); o is the log-odds ratio of the sides. Of a pair whose chosen side is the better one
+    with probability p, the second term is -beta (p log sigmoid(o) + (1 - p) log sigmoid(-o)).
 
     NLL is the negative mean log-probability of the chosen side's learnt tokens. With `nll_scope` all it is
     that of the whole chosen training sequence, prompt and observations included, which is the pair's sequence
@@ -29,7 +30,9 @@ def orpo(batch: Batch, *, beta: Positive = 0.1, nll_scope: Literal["action", "al
     mean_J = mean_logp(batch)
     odds_U = log_odds_ratio(mean_J[chosen_U], mean_J[rejected_U])
     nll_U = -mean_J[chosen_U if nll_scope == "action" else contexts(batch, chosen_U)]
-    loss_U = nll_U - beta * functional.logsigmoid(odds_U)
+    preference_U = batch.preference[chosen_U]
+    right_U, wrong_U = functional.logsigmoid(odds_U), functional.logsigmoid(-odds_U)
+    loss_U = nll_U - beta * (preference_U * right_U + (1 - preference_U) * wrong_U)
     return Loss(
         loss_U.sum() / batch.totals.units,
         pair_metrics(batch, beta * mean_J)
@@ -48,4 +51,4 @@ def _log_complement(logp: "Tensor") -> "Tensor":
     return torch.where(below < -log(2), torch.log1p(-below.exp()), torch.log(-torch.expm1(below)))
 
 
-ALGORITHM = Algorithm(loss=orpo, data="pairs", together="unit")
+ALGORITHM = Algorithm(loss=orpo, data="pairs", together="unit", soft_pairs=True)

@@ -28,7 +28,8 @@ def bradley_terry(
         -log sigmoid(s_better - s_worse - margin * batch.margin) + centre * (s_better + s_worse)^2
 
     (Bradley and Terry, 1952; the margin: Touvron et al., 2023, arXiv:2307.09288, eq. 2; the centre:
-    Eisenstein et al., 2023, arXiv:2312.09244).
+    Eisenstein et al., 2023, arXiv:2312.09244). Of a pair whose chosen side is the better one with probability
+    p, the first term is taken p times, and 1 - p times with the sides swapped and without a margin.
 
     Without `batch.label` the chosen side is better in every objective. With it, a head's better side is the
     one of the higher label, and pairs whose labels are missing or equal are ignored by that head; the caller
@@ -48,9 +49,9 @@ def bradley_terry(
     drawn_UK = bootstrap(compared.group_U, heads, seed).to(known_UH)
     drawn_UH = drawn_UK.repeat(1, outputs // heads)
     margin_UH = margin * compared.margin_U[:, None] * (compared.better_UH > 0)
-    loss_UH = (
-        -logsigmoid(compared.better_UH * compared.difference_UH - margin_UH) + centre * compared.sum_UH**2
-    )
+    gap_UH, p_U1 = compared.better_UH * compared.difference_UH, compared.preference_U[:, None]
+    likelihood_UH = p_U1 * logsigmoid(gap_UH - margin_UH) + (1 - p_U1) * logsigmoid(-gap_UH)
+    loss_UH = -likelihood_UH + centre * compared.sum_UH**2
     value = over_heads(of_known(loss_UH * known_UH * drawn_UH, count_H), count_H)
     return Loss(value, _metrics(compared, count_H, heads))
 
@@ -65,6 +66,8 @@ class _Pairs:
     better_UH: Tensor
     """1 where the chosen side is better, -1 where the rejected one is, 0 where unknown."""
     margin_U: Tensor
+    preference_U: Tensor
+    """Probability that the better side of the labels, or the chosen one, is better indeed."""
     group_U: Tensor
 
 
@@ -84,6 +87,7 @@ def _paired(batch: Batch) -> _Pairs:
         sum_UH=score_JH[chosen_U] + score_JH[rejected_U],
         better_UH=better_UH,
         margin_U=batch.margin[chosen_U],
+        preference_U=batch.preference[chosen_U],
         group_U=batch.group[chosen_U],
     )
 
@@ -120,4 +124,4 @@ def _metrics(compared: _Pairs, count_H: Tensor, members: int) -> dict[str, float
     return metrics | {f"accuracy_{number}": value for number, value in enumerate(by_objective)}
 
 
-ALGORITHM = Algorithm(loss=bradley_terry, data="pairs", together="unit", model="reward")
+ALGORITHM = Algorithm(loss=bradley_terry, data="pairs", together="unit", model="reward", soft_pairs=True)

@@ -1,12 +1,14 @@
 """`agentevol feedback`: opinions about the episodes of a run or table."""
 
-from collections import Counter
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
 
-from agentevol.cli.console.output import AsJson, print_json, print_json_line, print_table
+from agentevol.cli.console.output import print_json_line, print_table
+from agentevol.cli.feedback.environment import add_environment
+from agentevol.cli.feedback.queue import show_queue
+from agentevol.cli.feedback.statistics import stats
 from agentevol.cli.judge.stored import judge_stored
 from agentevol.cli.trajectories.tables import Table, open_table
 
@@ -26,6 +28,9 @@ Verdict = Literal["better", "worse", "tie"]
 def register(parent: typer.Typer) -> None:
     """Add the group to the command line."""
     app.command("judge")(judge_stored)
+    app.command("environment")(add_environment)
+    app.command("queue")(show_queue)
+    app.command("stats")(stats)
     parent.add_typer(app, name="feedback")
 
 
@@ -55,28 +60,6 @@ def list_feedback(
     ]
     print_table(("episode", "turn", "source", "opinion", "note"), rows, spare=("note",))
     print(f"{len(found):,} opinions")
-
-
-@app.command()
-def stats(path: Table, json: AsJson = False) -> None:
-    """Count the opinions that stand, by kind and by source.
-
-    Example: agentevol feedback stats runs/first
-    """
-    from agentgym_store.feedback.latest import standing
-
-    records = _table(path).records()
-    found = standing(records)
-    counts = {
-        "kind": dict(Counter(one.kind for one in found)),
-        "source": dict(Counter(one.source for one in found)),
-    }
-    if json:
-        print_json({"records": len(records), "opinions": len(found), **counts})
-        return
-    for name, by in counts.items():
-        print_table((name, "opinions"), sorted(by.items()))
-    print(f"{len(found):,} opinions in {len(records):,} records")
 
 
 @app.command()
