@@ -69,6 +69,16 @@ def lines(*settings: str) -> list[str]:
             "seats: 2 in every episode, the policy plays one, random the others",
         ),
         (
+            ["environment.seats=2", "selfplay.partner=league", "selfplay.scripted.random=0.25"],
+            "league: 2 seats in every explored episode, the latest policy plays all of them in a share of 0.5"
+            " of the tasks, else one, beside one of the 8 checkpoints before it, by (1 - win rate)^2 or"
+            " random (0.25)",
+        ),
+        (
+            ["environment.seats=2", "selfplay.partner=league", "environment.partner=idle"],
+            "evaluations: 2 in every episode, the policy plays one, idle the others",
+        ),
+        (
             ["environment.seats=2"],
             "processes: 2 rollout workers with 24 episodes each, 1 learner, 1 environment server",
         ),
