@@ -1,8 +1,10 @@
 """Runs whose explored episodes are played in a league, without processes."""
 
+import hashlib
 import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from math import isnan
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +12,7 @@ import pytest
 from support.run_processes import Killed, Processes, go_on
 
 from agentevol.config.run import load
-from agentevol.core.protocols import Checkpoint, Sampling
+from agentevol.core.protocols import Checkpoint, LearnerJob, LearnReport, Sampling
 from agentevol.loop.league.league import partner_of
 from agentevol.loop.report.page import run_document
 from agentevol.loop.state.run_folder import RunFolder
@@ -28,6 +30,11 @@ class Players(Processes):
     def __init__(self, left: int = 10_000) -> None:
         super().__init__(left)
         self.requests: dict[str, EpisodeRequest] = {}
+        self.baselines: dict[str, float | None] = {}
+
+    def learn(self, job: LearnerJob, *more: object) -> LearnReport:
+        self.baselines |= {one.trajectory_id: one.episode and one.episode.baseline for one in job.sequences}
+        return super().learn(job, *more)
 
     def play(
         self, requests: Sequence[EpisodeRequest], sampling: Sampling, *more: object
@@ -138,6 +145,38 @@ def test_a_run_that_is_killed_and_resumed_has_equal_partners(tmp_path: Path, mod
     other_seed = begun(tmp_path / "other", *settings, "seed=1")
     go_on(other_seed, Players())
     assert noted(other_seed, ITERATIONS)["output"] != noted(calm, ITERATIONS)["output"]
+
+
+def test_baselines_by_seat_go_on_from_the_rounds_before_also_after_a_kill(tmp_path: Path):
+    settings = ("algorithm=dr_grpo", "learn.options.baseline=seat", "iterations=2", "explore.tasks=4")
+    calm, rough = begun(tmp_path / "calm", *settings), begun(tmp_path / "rough", *settings)
+    whole, parts = Players(), Players()
+    go_on(calm, whole)
+    while True:
+        try:
+            parts.left = 13
+            go_on(rough, parts)
+            break
+        except Killed:
+            pass
+    assert parts.baselines == pytest.approx(whole.baselines, nan_ok=True)
+    first = [one for one in stored(calm, "explore", 1) if one.seat == 0]
+    first.sort(key=lambda one: hashlib.sha256(one.id.encode()).digest())
+    factors = [0.95**age for age in range(len(first))][::-1]
+    mean = sum(factor * (one.total_reward or 0.0) for factor, one in zip(factors, first, strict=True))
+    mean /= sum(factors)
+    for folder in (calm, rough):
+        summary = folder.summaries.of(2)
+        assert summary is not None
+        assert summary.selection["baseline_guess_seat_0"] == pytest.approx(mean)
+        assert summary.selection["baseline_guess_seat_1"] == 0.0  # it never wins
+    second = sorted(
+        (one for one in stored(calm, "explore", 2) if one.seat == 0),
+        key=lambda one: hashlib.sha256(one.id.encode()).digest(),
+    )
+    assert 0 < mean < 1
+    assert whole.baselines[second[0].id] == pytest.approx(mean)
+    assert isnan(whole.baselines[first[0].id] or 0.0)
 
 
 def test_rounds_ahead_are_drawn_from_what_was_known_before_them(tmp_path: Path):

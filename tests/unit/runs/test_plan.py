@@ -166,3 +166,10 @@ def test_a_judge_of_training_and_evaluation_is_warned_of(settings: list[str], wa
 def test_the_plan_has_the_warning() -> None:
     assert WARNING in lines("algorithm=grpo", JUDGED)
     assert WARNING not in lines("algorithm=grpo")
+
+
+def test_the_engines_of_a_leagues_partners_are_in_the_memory_of_a_worker():
+    league = lines("environment.seats=2", "selfplay.partner=league", "engine.slots=4")
+    (told,) = [line for line in league if "partners of a league" in line]
+    assert "2 rollout workers" in told
+    assert not any("partners of a league" in line for line in lines("environment.seats=2"))
