@@ -63,6 +63,11 @@ def _with_seats(config: RunConfig, counts: TaskCounts) -> RunConfig:
         raise ConfigError(
             f"environment.partner has no effect: one seat of {counts.environment} is played by an agent"
         )
+    if seats == 1 and config.selfplay.on:
+        raise ConfigError(
+            f"selfplay.partner = 'league' has no effect: one seat of {counts.environment} is played by an"
+            " agent"
+        )
     if seats > 1 and isinstance(config.process, ContinuationProcess):
         raise ConfigError(
             "process.continuations need episodes that can be continued, and those with several seats cannot:"

@@ -64,6 +64,7 @@ from agentevol.config.self_evolution.guards import GuardsConfig
 from agentevol.config.self_evolution.population import PopulationConfig, check_members, spans
 from agentevol.config.self_evolution.scores import check_opinions, check_score, check_scored_data
 from agentevol.config.self_evolution.self_evaluation import SelfConfig
+from agentevol.config.self_evolution.selfplay import SelfPlayConfig, check_baseline, check_league
 from agentevol.core.action_formats.registry import ACTION_FORMATS
 from agentevol.core.algorithms.contract import Option
 from agentevol.core.algorithms.registry import algorithm, objective
@@ -112,6 +113,7 @@ class RunConfig(Section):
     engine: EngineConfig = EmbeddedConfig()
     explore: ExploreConfig = ExploreConfig()
     rollout: RolloutConfig = SynchronousConfig()
+    selfplay: SelfPlayConfig = SelfPlayConfig()
     select: SelectConfig = SelectConfig()
     self: SelfConfig = SelfConfig()
     pairs: PairsConfig = PairsConfig()
@@ -196,6 +198,7 @@ class RunConfig(Section):
         check_shaping(self.shaping, rewarded, learn, self.explore)
         checks.check_controllers(self.constraints, self.kl, learn)
         checks.check_groups(self.explore, learn)
+        check_baseline(learn, self.reward, self.process, self.shaping, select)
         checks.check_temperature(self.explore, learn)
         return self
 
@@ -208,6 +211,14 @@ class RunConfig(Section):
     def _has_successive_updates(self) -> "RunConfig":
         checks.check_updates(self.iterations, self.start, self.learn, self.rollout)
         checks.check_rollout(self.rollout, self.horizon, bool(self.protect or self.interpolate.shares))
+        check_league(
+            self.selfplay,
+            self.environment,
+            self.engine,
+            self.rollout,
+            self.iterations,
+            self.checkpoints,
+        )
         old = self.retained is not None or self.demonstrations.tasks > 0
         if self.select.merge == "replay" and self.iterations == 1 and not old:
             raise ValueError(

@@ -14,6 +14,6 @@ Names for other packages: `conformance.Violations`, `conformance.check_result`, 
 `splits.Choice`, `splits.PARTS`, `splits.drawn`, `splits.held_out`, `splits.iteration_seed`, `splits.parent`,
 `splits.remaining`, `splits.spread`, `splits.within`, `starter_names.MODES`, `starter_names.starter_name`,
 `summaries.AHEAD`, `summaries.EvaluationSummary`, `summaries.Faults`, `summaries.IterationSummary`,
-`summaries.MeanScore`, `summaries.ModeFigures`, `summaries.RunSummary`, `summaries.ThinkingSummary`,
-`summaries.best`, `summaries.by_reward`, `version.__version__`, `waits.Waits`.
+`summaries.LeagueEntry`, `summaries.MeanScore`, `summaries.ModeFigures`, `summaries.RunSummary`,
+`summaries.ThinkingSummary`, `summaries.best`, `summaries.by_reward`, `version.__version__`, `waits.Waits`.
 """

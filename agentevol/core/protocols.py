@@ -157,6 +157,8 @@ class EpisodeFacts:
     """Share of the 4-grams of words in all the agent's texts that occurred there before."""
     answer_tokens: tuple[int, ...] = ()
     """Tokens of the answer within each reply; 0 where all of it is the answer. Empty: not counted."""
+    baseline: float | None = None
+    """Mean of earlier returns in this world and seat; NaN without any, None where it is not needed."""
 
 
 @dataclass(frozen=True)

@@ -120,6 +120,27 @@ class Faults(Record):
         return {name: value for name, value in self.model_dump().items() if value}
 
 
+class LeagueEntry(Record):
+    """A partner in one iteration of a league (`selfplay.*`)."""
+
+    partner: str
+    """`latest`, a checkpoint such as `0002`, or a script."""
+    estimate: float | None = None
+    """Win rate beside it as estimated from earlier rounds, by which it was drawn; None beside `latest`."""
+    weight: float | None = None
+    """Weight in the draw among the partners other than `latest`."""
+    probability: float
+    """Probability that a task was played beside it."""
+    episodes: int = 0
+    """Episodes beside it with a return in all seats."""
+    win_rate: float | None = None
+    """Share of these in which the policy's return was above its partner's, equal ones half; None without any,
+    and beside `latest`.
+    """
+    mean_reward: float | None = None
+    """Mean return of the policy in these."""
+
+
 class IterationSummary(Record):
     """One iteration; number 0 is the evaluation of the start, without exploration."""
 
@@ -129,13 +150,15 @@ class IterationSummary(Record):
     table_version: int
     """Version of the table of trajectories that these weights were trained on."""
     explored: dict[str, int] = Field(default_factory=dict[str, int])
-    """Explored episodes by ending; they add up to `requested` x `seats`."""
+    """Explored episodes by ending; they add up to `requested` x `seats`, and `further_seats`."""
     requested: int | None = None
     """Number of requested episodes of exploration; None where it was not recorded."""
     seats: int = 1
     """Seats of each requested episode that the policy played: every one has a trajectory, and an ending in
     `explored`.
     """
+    further_seats: int = 0
+    """Seats beside these, of those episodes of a league that the policy played alone."""
     replayed: int = 0
     """Episodes that infrastructure broke and that were played again."""
     aborted: int = 0
@@ -157,6 +180,8 @@ class IterationSummary(Record):
     `mean_weight`.
     """
     trained_tokens: int = 0
+    league: tuple[LeagueEntry, ...] = ()
+    """Partners of explored episodes and results beside them; empty without a league."""
     learn: dict[str, float] = Field(default_factory=dict[str, float])
     """Learner's metrics, for example `loss_last`."""
     evaluation: EvaluationSummary | None = None

@@ -8,10 +8,11 @@ from agentevol.core.protocols import TrainingSequence
 
 
 def of_sequences(sequences: Iterable[TrainingSequence]) -> str:
-    """Hash of the training sequences: tokens, masks, weights and rewards; in this order."""
+    """Hash of the training sequences: tokens, masks, weights, rewards and baselines; in this order."""
     digest = hashlib.sha256()
     for sequence in sequences:
         rewards = None if sequence.episode is None else sequence.episode.rewards
+        baseline = None if sequence.episode is None else sequence.episode.baseline
         named = [
             sequence.trajectory_id,
             sequence.policy_version,
@@ -22,6 +23,7 @@ def of_sequences(sequences: Iterable[TrainingSequence]) -> str:
             rewards,
             *([] if sequence.preference == 1 else ["preference", sequence.preference]),
             *([] if sequence.temperature is None else [sequence.temperature]),
+            *([] if baseline is None else ["baseline", baseline]),
         ]
         digest.update(json.dumps(named).encode())
         digest.update(sequence.token_ids.tobytes())

@@ -7,9 +7,11 @@
 The output of a stage is an input of later ones. `judge` is present only where `select.score` is another one
 than the return: its output is of the scores, or of nothing where they are not used. `feedback` is present
 only where `feedback.sources` names some, with the hash of the opinions in `opinions/0001.json` and `counts`
-of what they became. `reward` is present only where `process.*`, `reward.*` or `shaping.*` changes the
-filter's result. Times and log-probabilities are left out (the last bits of log-probabilities depend on the
-batch), so that a run with equal settings and seeds has equal manifests, killed and resumed or not.
+of what they became. `league` is present only with `selfplay.partner = "league"`: its output is of the partner
+and seat of each task, with `counts` of win rates, probabilities and tasks. `reward` is present only where
+`process.*`, `reward.*` or `shaping.*` changes the filter's result. Times and log-probabilities are left out
+(the last bits of log-probabilities depend on the batch), so that a run with equal settings and seeds has
+equal manifests, killed and resumed or not.
 """
 
 import hashlib
@@ -26,7 +28,9 @@ from agentgym_envs.core import Record
 from agentgym_envs.files import file_sha256
 from agentgym_store.records import Trajectory
 
-Stage = Literal["explore", "score", "judge", "filter", "feedback", "merge", "reward", "train", "evaluate"]
+Stage = Literal[
+    "league", "explore", "score", "judge", "filter", "feedback", "merge", "reward", "train", "evaluate"
+]
 
 
 class Manifest(Record):
@@ -42,7 +46,9 @@ class Manifest(Record):
     policy_version: int
     """Version of the weights that played, or that training began with."""
     counts: Mapping[str, float] = Field(default_factory=dict[str, float])
-    """Of feedback: opinions by kind, what they became, and those left out by reason."""
+    """Of feedback: opinions by kind, what they became, and those left out by reason. Of a league: `NAME win
+    rate`, `NAME probability` and `NAME tasks` of each partner.
+    """
 
 
 def of_episodes(episodes: Iterable[Trajectory]) -> str:
@@ -63,6 +69,11 @@ def of_scores(episodes: Iterable[Trajectory]) -> str:
 def of_numbers(numbers: Mapping[str, float] | None) -> str:
     """Hash of numbers by name, in any order, or of None."""
     return _hashed(None if numbers is None else sorted(numbers.items()))
+
+
+def of_names(names: Mapping[str, str]) -> str:
+    """Hash of names by name, in any order."""
+    return _hashed(sorted(names.items()))
 
 
 def of_parts(digests: Iterable[str]) -> str:

@@ -20,6 +20,7 @@ from agentevol.data.final_observation import with_closing
 from agentevol.data.groups import group_of
 from agentevol.data.pair_sources import NO_SOURCES, PairSources, all_pairs, is_scripted
 from agentevol.data.preference_pairs import Label, Pair, labels
+from agentevol.data.seat_baselines import NO_MEANS, SeatMeans, with_baselines
 from agentevol.data.selection.filters import learnt_turns
 from agentevol.learn.algorithms.episode_weights import members
 from agentevol.learn.batches.packing import demonstration, episode_sequences, last_tokens
@@ -40,9 +41,10 @@ def sequences_of(
     config: RunConfig | TrainConfig,
     seed: int,
     sources: PairSources = NO_SOURCES,
+    before: SeatMeans = NO_MEANS,
 ) -> list[TrainingSequence]:
     """Build training sequences of the algorithm's kind from selected episodes; `sources` are those of pairs
-    beside them.
+    beside them, `before` the means of earlier returns by seat, of which there are none in a data set.
 
     Raises `NothingToLearn` where the episodes form no pair, and for algorithms on values of turns, which are
     not counted here.
@@ -50,7 +52,7 @@ def sequences_of(
     kind = config.select.sequences
     match objective.algorithm.data:
         case "groups":
-            sequences = grouped(trajectories, objective, kind)
+            sequences = grouped(trajectories, objective, kind, before)
             if "length_target" in objective.options:  # its metrics separate answers from thoughts, on or off
                 sequences = with_answers(sequences, trajectories, resolve(config.base, weights=False).path)
             if objective.algorithm.model == "critic":
@@ -92,17 +94,23 @@ def _states(trajectory: Trajectory) -> tuple[str, ...]:
 
 
 def grouped(
-    trajectories: Sequence[Trajectory], objective: Objective, kind: SequenceKind = "fork"
+    trajectories: Sequence[Trajectory],
+    objective: Objective,
+    kind: SequenceKind = "fork",
+    before: SeatMeans = NO_MEANS,
 ) -> list[TrainingSequence]:
     """Whole episodes with their rewards, for algorithms that compare the samples of a task, which form a
-    unit.
+    unit, or each with the mean of earlier returns (`before`) of its world and seat.
 
     Groups that the algorithm leaves out have weight 0. The reward of a turn without a learnt token cannot be
     placed: no token of such an episode is learnt, and the learner counts its sequences as empty.
     """
     sequences: list[TrainingSequence] = []
+    told = {trajectory.id: facts(trajectory) for trajectory in trajectories}
+    if objective.options.get("baseline") == "seat":
+        told = with_baselines(trajectories, told, before)
     for trajectory, weight in zip(trajectories, _weights(trajectories, objective), strict=True):
-        episode = facts(trajectory)
+        episode = told[trajectory.id]
         own = episode_sequences(trajectory, weight, kind=kind)
         if len({turn for sequence in own for turn, _ in last_tokens(sequence)}) < len(trajectory.turns):
             own = [replace(sequence, mask=np.zeros_like(sequence.mask)) for sequence in own]

@@ -10,7 +10,8 @@ Names for other packages: `concurrent_episodes.play_all`, `concurrent_episodes.p
 `expert_demonstrations.demonstrate`, `expert_demonstrations.demonstration_sequences`, `faults.FaultLog`,
 `faults.sentence`, `horizon.gated_turn_limit`, `horizon.turn_limit`, `incidents.causes`,
 `incidents.with_cause`, `metrics.compared`, `metrics.ending_label`, `metrics.endings`,
-`metrics.failed_episodes`, `metrics.is_invalid`, `metrics.summarise`, `seats.Episode`, `seats.PARTNER`,
+`metrics.failed_episodes`, `metrics.is_invalid`, `metrics.summarise`, `partner_engines.MOST_ENGINES`,
+`partner_engines.PartnerEngines`, `seats.Episode`, `seats.PARTNER`,
 `seats.failed_episode`, `seats.failure_of`, `session_forks.Forks`, `tasks.EnvTask`, `tasks.list_seats`,
 `tasks.list_tasks`, `thinking.thinking_summary`.
 """

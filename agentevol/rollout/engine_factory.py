@@ -63,10 +63,15 @@ def partner_player(
     if environment.partner == SELF_PLAY:
         return None
     if environment.partner in SCRIPTED_PARTNERS:
-        script = RenderedPolicy(scripted_policy(environment.partner), form)
+        script = script_player(environment.partner, form)
         return Partner(lambda _: script)
     own = start_engine(engine, resolve(environment.partner_model), updates=False)
     return Partner(own.serve, own)
+
+
+def script_player(name: str, form: ActionFormat) -> Policy:
+    """The script of this name, which writes its actions in `form`."""
+    return RenderedPolicy(scripted_policy(name), form)
 
 
 def start_token_engine(

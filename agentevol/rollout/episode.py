@@ -23,7 +23,7 @@ from agentevol.core.errors import (
     TransportFault,
     described,
 )
-from agentevol.core.protocols import ContextFull, Conversation, GivenUp, Policy
+from agentevol.core.protocols import Checkpoint, ContextFull, Conversation, GivenUp, Policy
 from agentevol.engines.scripted import said
 from agentevol.rollout.session_forks import Forks, Reached, closed
 from agentevol.rollout.thinking import beginning_of, thinking_facts
@@ -87,6 +87,10 @@ class EpisodeRequest:
     """Seats that are played; 1 is one agent against the environment's own partners, if it has any."""
     policy_seat: int | None = None
     """Seat of the policy, from 0, where another player has the others; None: it plays all of them."""
+    partner: Checkpoint | str | None = None
+    """Player of the other seats in this episode alone, weights or a script; None is that of
+    `environment.partner`.
+    """
     temperature: float | None = None
     """Sampling temperature of this episode alone; None is that of its policy."""
     act_timeout_s: float | None = None

@@ -59,6 +59,7 @@ from agentevol.models.tokenizer_checks import check_vocabulary
 from agentevol.rollout.environments import reward_columns
 from agentevol.rollout.faults import FaultLog
 from agentevol.runs.population_plan import population_plan
+from agentevol.runs.seat_plan import seat_plan
 from agentevol.runs.selecting_scores import check_self_judge, selecting_scores, take_in_self_judge
 from agentevol.runs.shared_judges import shared_judges
 from agentgym_envs.registry import environment_class, names
@@ -218,7 +219,7 @@ def plan(config: RunConfig) -> list[str]:
             if held_out
             else []
         ),
-        *_seats(config.environment),
+        *seat_plan(config.environment, config.selfplay),
         *population_plan(config),
         *_beside(config.rollout),
         f"select: {config.select.rule}, merge {config.select.merge}",
@@ -263,16 +264,6 @@ def _turns(environment: EnvironmentConfig) -> str:
     if environment.max_turns is None and environment.url is not None:
         return "as many turns as the server allows"
     return f"at most {environment.max_turns or environment_class(environment.name).max_turns} turns"
-
-
-def _seats(environment: EnvironmentConfig) -> list[str]:
-    """Plan of the seats of an episode."""
-    seats = environment.seats or 1
-    if seats == 1:
-        return []
-    if environment.partner == SELF_PLAY:
-        return [f"seats: {seats} in every episode, the policy plays all of them (self-play)"]
-    return [f"seats: {seats} in every episode, the policy plays one, {environment.partner} the others"]
 
 
 def _cloning(config: RunConfig) -> list[str]:

@@ -12,6 +12,7 @@ from typing import Literal
 from agentevol.config.run import RunConfig
 from agentevol.config.sections.engine import CustomEngineConfig, VllmConfig, VllmServersConfig
 from agentevol.models.limits import check_split, context_of
+from agentevol.rollout.partner_engines import MOST_ENGINES
 from agentevol.runs.memory_estimates import (
     ModelShape,
     Parts,
@@ -105,6 +106,8 @@ def _rollouts(config: RunConfig, shape: ModelShape) -> Process:
         )
     if not isinstance(engine, VllmConfig):
         parts["weights of an update"] = weights
+        if config.selfplay.on:
+            parts["partners of a league"] = MOST_ENGINES * (weights + engine.slots * episode)
         return Process("rollout worker", engine.workers, "cpu", parts, f"keys and values: at most {held}")
     remark = f"keys and values: {held}; on a GPU, vLLM takes what it finds free for them"
     if engine.cache_gib is not None:

@@ -2,7 +2,8 @@
 
 import asyncio
 import os
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
@@ -12,8 +13,9 @@ from agentevol.cluster.workers.in_flight import InFlight, LatestPolicy
 from agentevol.cluster.workers.process_settings import settle
 from agentevol.config.sections.engine import EngineConfig
 from agentevol.config.sections.environment import EnvironmentConfig
+from agentevol.core.errors import PolicyFault
 from agentevol.core.memory import peak_memory
-from agentevol.core.protocols import Checkpoint, InFlightRule, Sampling
+from agentevol.core.protocols import Checkpoint, InFlightRule, Policy, Sampling
 from agentevol.core.waits import Waits
 from agentevol.models.lora_config import LoraConfig
 from agentevol.rollout.concurrent_episodes import play_episode
@@ -51,6 +53,7 @@ class RolloutWorker:
         settle(engine.threads)
         from agentevol.core.action_formats.registry import action_format
         from agentevol.rollout.engine_factory import partner_player, start_engine
+        from agentevol.rollout.partner_engines import PartnerEngines
         from agentevol.rollout.session_forks import Forks
         from agentgym_client import EnvClient
 
@@ -62,6 +65,7 @@ class RolloutWorker:
         self._forks = Forks(self._client, environment.name, engine.workers * engine.capacity)
         self._format = action_format(environment.format)
         self._partner = partner_player(environment, engine, self._format)
+        self._partners = PartnerEngines(lambda weights: start_engine(engine, weights), self._format)
         self._in_flight = InFlight(in_flight)
 
     async def play(self, request: EpisodeRequest, sampling: Sampling) -> Episode:
@@ -70,11 +74,27 @@ class RolloutWorker:
         """
         if request.temperature is not None:
             sampling = replace(sampling, temperature=request.temperature)
+        try:
+            async with self._beside(request, sampling) as partner:
+                episode = await self._play(request, sampling, partner)
+        except PolicyFault as fault:  # no engine has the partner's weights
+            episode = failed_episode(request, "", fault.kind, str(fault))
+        self._leave_if_lost()
+        return episode
+
+    @asynccontextmanager
+    async def _beside(self, request: EpisodeRequest, sampling: Sampling) -> AsyncIterator[Policy | None]:
+        """Player of the seats beside the policy's; None in self-play."""
+        if request.partner is None:
+            yield None if self._partner is None else self._partner.serve(sampling)
+            return
+        async with self._partners.player(request.partner, sampling) as partner:
+            yield partner
+
+    async def _play(self, request: EpisodeRequest, sampling: Sampling, partner: Policy | None) -> Episode:
         policy = LatestPolicy(self._engine, sampling)
-        partner = None if self._partner is None else self._partner.serve(sampling)
         playing = play_episode(self._client, policy, request, self._format, self._forks, partner)
         episode = await self._in_flight.play(playing)
-        self._leave_if_lost()
         return episode or failed_episode(request, policy.name, ABORTED, "aborted for new weights")
 
     async def update(self, checkpoint: Checkpoint) -> None:
@@ -119,7 +139,7 @@ class RolloutWorker:
 
     def _leave_if_lost(self) -> None:
         """End the process when an engine has stopped: its replacement plays the episodes under way again."""
-        engines = (self._engine, self._partner and self._partner.engine)
+        engines = (self._engine, self._partner and self._partner.engine, *self._partners)
         if any(engine is not None and engine.lost for engine in engines):
             os._exit(1)
 

@@ -64,11 +64,6 @@ class EnvironmentConfig(Section):
         """Name of the partner's model: `starter` is that of this environment."""
         return f"starter:{self.name}" if self.partner == "starter" else self.partner
 
-    @property
-    def policy_seats(self) -> int:
-        """Seats of an episode that the policy plays."""
-        return self.seats or 1 if self.partner == SELF_PLAY else 1
-
     @field_validator("format")
     @classmethod
     def _is_an_action_format(cls, value: str) -> str:

@@ -196,6 +196,8 @@ class Rollouts:
     """(J,) name of the environment, "" where unknown; empty where unknown for all."""
     repeated: Floats = ABSENT
     """(J,) share of repeated 4-grams in the agent's text (`learn.rewards.repetition`)."""
+    baseline: Floats = ABSENT
+    """(J,) mean of earlier returns in the world and seat of the episode; NaN without any, or not needed."""
     multipliers: Mapping[str, float] = field(default_factory=dict[str, float])
     """Price of one unit of each cost, at least 0, as updated by `agentevol.learn.constraints`."""
     final_value: Floats = ABSENT

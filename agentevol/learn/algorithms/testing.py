@@ -223,4 +223,5 @@ def example_rollouts(
         value=random.normal(size=len(step)),
         final_value=random.normal(size=episodes),
         repeated=np.linspace(0.0, 1.0, episodes),
+        baseline=np.where(np.arange(episodes) == 0, np.nan, np.linspace(0.2, 0.9, episodes)),
     )

@@ -175,6 +175,9 @@ class Assembly:
             truncated=np.asarray([fact.truncated for fact in facts]),
             costs=_costs(facts),
             repeated=np.asarray([fact.repeated for fact in facts], dtype=np.float64),
+            baseline=np.asarray(
+                [np.nan if fact.baseline is None else fact.baseline for fact in facts], dtype=np.float64
+            ),
             multipliers=multipliers or {},
             final_value=self.final_value,
             steps=_steps(facts, turns, np.bincount(step, minlength=len(rewards))),

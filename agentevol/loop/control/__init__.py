@@ -2,5 +2,5 @@
 
 Names for other packages: `collapse.WATCHED`, `collapse.collapsed`, `controllers.kl_coefficient`,
 `controllers.price_figures`, `controllers.turns_allowed`, `diagnostics.remarks`,
-`lagrange_multipliers.Prices`.
+`lagrange_multipliers.Prices`, `seat_means.RunSeatMeans`.
 """

@@ -7,6 +7,7 @@ from typing import Any
 
 from agentevol.config.files.settings import flattened
 from agentevol.core.summaries import IterationSummary, RunSummary, best
+from agentevol.loop.league import table as league
 from agentevol.loop.population.records import HEADER, NOTE, TITLE, members_table, read_record
 from agentevol.loop.report.comparison import checkpoint_strengths
 from agentevol.loop.report.document import Document, Table, as_html
@@ -138,9 +139,10 @@ def _sums(endings: Mapping[str, int], asked: IterationSummary | None) -> list[st
         return [f"{total:,}", "–", "–"]
     if asked.requested is None:
         return [f"{total:,}", "–", f"{asked.replayed:,}"]
-    wanted = asked.requested * asked.seats
+    wanted = asked.requested * asked.seats + asked.further_seats
     missing = f" ({wanted - total:,} unaccounted for)" if wanted != total else ""
     seats = f" x {asked.seats} seats" if asked.seats > 1 else ""
+    seats += f" + {asked.further_seats:,} further seats" if asked.further_seats else ""
     return [f"{total:,}", f"{asked.requested:,}{seats}{missing}", f"{asked.replayed:,}"]
 
 
@@ -268,6 +270,7 @@ def _tables(summary: RunSummary) -> Iterator[Table]:
 
 
 def _selection_tables(summary: RunSummary) -> Iterator[Table]:
+    yield Table(league.TITLE, league.NOTE, league.HEADER, league.league_table(summary))
     solved = [(one.iteration, solved_figures(one.selection)) for one in summary.iterations]
     yield Table("Tasks solved in exploration, and selected episodes", "", *_figures(solved, ",.6g"))
     note = (

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from agentevol.loop.control.collapse import WATCHED
+from agentevol.loop.league.figures import BEGINNING as LEAGUE
 
 FEEDBACK = "feedback_"
 """Beginning of the names of counts of opinions."""
@@ -14,7 +15,7 @@ def solved_figures(selection: Mapping[str, float]) -> dict[str, float]:
     """Figures of solved tasks and selected episodes: all that are in no other table."""
     apart = own_figures(selection).keys() | variety(selection).keys()
     found = {name: value for name, value in selection.items() if name not in apart}
-    return {name: value for name, value in found.items() if not name.startswith(FEEDBACK)}
+    return {name: value for name, value in found.items() if not name.startswith((FEEDBACK, LEAGUE))}
 
 
 def own_figures(selection: Mapping[str, float]) -> dict[str, float]:

@@ -28,6 +28,7 @@ from agentevol.data.selection.filters import ages, fresh, informative, select
 from agentevol.data.training_sequences import sequences_of
 from agentevol.learn.batches.trainable_sequences import NothingToLearn
 from agentevol.learn.continual.replay_sampling import Candidate
+from agentevol.loop.control.seat_means import RunSeatMeans
 from agentevol.loop.scores.episode_scores import EpisodeScores
 from agentevol.loop.stages.acceptance import last_stage
 from agentevol.loop.stages.opinions import Opinions
@@ -48,6 +49,7 @@ class DataMixture:
         self._cache = SequenceCache(context.folder.path / "sequences", context.keys)
         self._sources = dict[int, PairSources]()
         self.opinions = opinions
+        self.seat_means = RunSeatMeans(context.folder)
 
     def sequences(
         self, iteration: int, explored: Sequence[Trajectory], whole: Sequence[Trajectory] | None = None
@@ -65,7 +67,8 @@ class DataMixture:
             # a run is self-contained: its original base may be gone, or be another model by now
             own = self.config.model_copy(update={"base": str(self._base.path)})
             sources = self.pair_sources(iteration)
-            return sequences_of(chosen, self._context.objective, own, seed, sources)
+            before = self.seat_means.before(iteration)
+            return sequences_of(chosen, self._context.objective, own, seed, sources, before)
         except NothingToLearn as reason:
             self._context.say(iteration, str(reason))
             return []

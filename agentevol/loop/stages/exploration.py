@@ -1,5 +1,6 @@
 """Exploration rounds: their requests, play and summary."""
 
+from collections.abc import Collection, Sequence
 from functools import partial
 
 from agentevol.core.protocols import Checkpoint
@@ -8,6 +9,10 @@ from agentevol.core.summaries import AHEAD
 from agentevol.data.selection.filters import informative
 from agentevol.data.selection.statistics import group_figures
 from agentevol.loop.control.controllers import turns_allowed
+from agentevol.loop.league.draws import Candidate
+from agentevol.loop.league.figures import figures as league_figures
+from agentevol.loop.league.figures import lines
+from agentevol.loop.league.league import League, partner_of
 from agentevol.loop.stages.async_exploration import AsyncExploration
 from agentevol.loop.state.context import RunContext
 from agentevol.rollout.episode import EpisodeRequest
@@ -20,6 +25,7 @@ class Exploration:
 
     def __init__(self, context: RunContext) -> None:
         self._context, self._config = context, context.config
+        self._league = League(context.folder, context.manifests)
         self._ahead = AsyncExploration(
             self._config.rollout.rounds_ahead, self._config.iterations, context.given_up
         )
@@ -66,14 +72,16 @@ class Exploration:
         phase = AHEAD if ahead else "explore"
         tasks, requested, rounds = self._config.explore.tasks, 0, 0
         replayed = aborted = 0
-        explored, asked = list[Trajectory](), set[str]()
+        explored, asked = list[Trajectory](), dict[str, EpisodeRequest]()
         limit = turns_allowed(
             self._config.horizon, iteration, self._context.folder.summaries.earlier(iteration)
         )
         if limit is not None:
             self._context.say(iteration, f"episodes of at most {limit} turns")
+        partners = self._league.candidates(iteration)
         for _ in range(1 + self._config.explore.resample):
-            wanted = self._requests(iteration, requested // self._config.explore.samples, tasks, limit)
+            first = requested // self._config.explore.samples
+            wanted = self._requests(iteration, first, tasks, limit, partners)
             requests = [request for request in wanted if request.id not in asked]
             if not requests:  # the split has no further task
                 break
@@ -83,36 +91,76 @@ class Exploration:
                 )
             requested, rounds = requested + len(requests), rounds + 1
             replayed, aborted = replayed + played.replayed, aborted + played.aborted
-            asked |= {request.id for request in requests}
+            asked |= {request.id: request for request in requests}
             # a run that was killed in a later round has some of that round's episodes already
             explored = [t for t in self._context.episodes.explored(iteration) if t.episode in asked]
             self._context.episodes.stop_if_too_many_failed(explored)
             tasks = self._config.explore.tasks - len({t.task_id for t in informative(explored)})
             if tasks <= 0:
                 break
+        self._context.drafts.note(
+            iteration,
+            requested=requested,
+            explored=endings(explored),
+            replayed=replayed,
+            aborted=aborted,
+            selection=self._figures(explored, rounds, limit),
+        )
+        self._note_seats(iteration, list(asked.values()), partners)
+        self._context.manifests.explored(iteration, policy, explored)
+        return explored
+
+    def _figures(self, explored: Sequence[Trajectory], rounds: int, limit: int | None) -> dict[str, float]:
+        """Figures of the round."""
         figures = {} if limit is None else {"horizon": float(limit)}
         compares_groups = self._context.objective.algorithm.data == "groups"
         if compares_groups and not self._config.reward.on:
             figures |= {"gen_batches_used": float(rounds), **group_figures(explored)}
+        return figures
+
+    def _note_seats(
+        self, iteration: int, requests: Sequence[EpisodeRequest], partners: Sequence[Candidate]
+    ) -> None:
+        """Note the seats that the policy played, and results beside partners of a league."""
+        seats, further_seats = policy_seats(requests)
+        league = self._league.note(iteration, partners, requests)
+        for line in lines(league):
+            self._context.say(iteration, line)
+        known = self._context.drafts.of(iteration).selection
         self._context.drafts.note(
             iteration,
-            requested=requested,
-            seats=self._config.environment.policy_seats,
-            explored=endings(explored),
-            replayed=replayed,
-            aborted=aborted,
-            selection=figures,
+            seats=seats,
+            further_seats=further_seats,
+            league=league,
+            selection={**known, **league_figures(league)},
         )
-        self._context.manifests.explored(iteration, policy, explored)
-        return explored
 
-    def _requests(self, iteration: int, first: int, count: int, limit: int | None) -> list[EpisodeRequest]:
-        """Requests of `count` tasks of this iteration, from its task number `first` on."""
+    def _requests(
+        self, iteration: int, first: int, count: int, limit: int | None, partners: Sequence[Candidate]
+    ) -> list[EpisodeRequest]:
+        """Requests of `count` tasks of this iteration, from its task number `first` on, with equal partners
+        next to each other: a worker has the weights of few at once.
+        """
         config = self._config.explore
         most = config.tasks * (1 + config.resample)  # in every iteration, so that none repeats a task
         choice = drawn(self._config.seed, (iteration - 1) * most + first, count)
-        return [
-            self._context.episodes.request("explore", iteration, task, attempt, limit)
-            for task in self._context.episodes.tasks(self._config.explore_split, config.difficulty, choice)
+        tasks = self._context.episodes.tasks(self._config.explore_split, config.difficulty, choice)
+        found = [
+            self._league.seated(
+                iteration,
+                partners,
+                number,
+                self._context.episodes.request("explore", iteration, task, attempt, limit),
+            )
+            for number, task in enumerate(tasks, start=first)
             for attempt in range(config.samples)
         ]
+        order = {candidate.name: place for place, candidate in enumerate(partners)}
+        return sorted(found, key=lambda request: order.get(partner_of(request), 0))
+
+
+def policy_seats(requests: Collection[EpisodeRequest]) -> tuple[int, int]:
+    """Seats that the policy plays in every one of these episodes, and those that it plays beside."""
+    played = [request.seats if request.policy_seat is None else 1 for request in requests]
+    fewest = min(played, default=1)
+    return fewest, sum(played) - fewest * len(played)

@@ -39,7 +39,7 @@ class Selection:
         chosen = [trajectory for trajectory in explored if trajectory.id in learnt]
         figures = selection_figures(explored, chosen, context.episodes.solved_before(iteration))
         context.say(iteration, sentence(figures))
-        figures |= given | variety_figures(explored)
+        figures |= given | variety_figures(explored) | self._mixture.seat_means.figures(iteration)
         figures |= since_previous(context.episodes.outcomes("explore", iteration - 1), outcomes(explored))
         context.manifests.filtered(iteration, own.digest, self._mixture.pair_sources(iteration))
         beside = self._mixture.beside(

@@ -14,6 +14,7 @@ from agentevol.data.manifests import (
     Stage,
     of_episodes,
     of_file,
+    of_names,
     of_numbers,
     of_parts,
     of_scores,
@@ -32,6 +33,27 @@ class ManifestWriter:
     def __init__(self, folder: RunFolder) -> None:
         self._folder, self._seed = folder, folder.config.seed
         self._weights: dict[tuple[tuple[int, int, int], ...], str] = {}
+
+    def seated(
+        self, iteration: int, version: int, players: Mapping[str, str], counts: Mapping[str, float]
+    ) -> None:
+        """Note the partner and seat of each task in a league, and the weights of the checkpoints among
+        them.
+        """
+        names = {name.partition(" ")[0] for name in players.values()}
+        inputs = {
+            name: self._hash(self._folder.checkpoints.accepted(int(name)))
+            for name in sorted(names)
+            if name.isdecimal()
+        }
+        manifest = Manifest(
+            inputs=inputs,
+            output=of_names(players),
+            seed=self._seed,
+            policy_version=version,
+            counts=counts,
+        )
+        note_manifest(self._folder.path, iteration, "league", manifest)
 
     def explored(self, iteration: int, policy: Checkpoint, episodes: Sequence[Trajectory]) -> None:
         """Note the samples of an iteration and their returns. Where other policies than `policy` sampled some

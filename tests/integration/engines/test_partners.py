@@ -90,3 +90,18 @@ async def test_a_partner_whose_engine_failed_ends_the_process(worker: Any, monke
     await worker.play(REQUEST, GREEDY)
     assert left == [1]
     assert not worker._engine.lost
+
+
+async def test_an_episode_may_name_its_partner(worker: Any, tmp_path: Path):
+    made = Checkpoint(write_checkpoint(tmp_path / "0002", seed=2), 2)
+    _, other = await worker.play(replace(REQUEST, partner=made), GREEDY)
+    assert (other.policy, {turn.sample.policy_version for turn in other.turns}) == ("0002", {2})
+    _, own = await worker.play(REQUEST, GREEDY)  # the environment's partner, for episodes that name none
+    assert own.policy == "1"
+    assert [turn.action for turn in own.turns] != [turn.action for turn in other.turns]
+    _, script = await worker.play(replace(REQUEST, partner="idle"), GREEDY)
+    assert (script.policy, script.turns[0].sample) == ("idle", None)
+    left, right = await worker.play(replace(REQUEST, partner=Checkpoint(tmp_path / "gone", 3)), GREEDY)
+    assert {one.ending.failure for one in (left, right)} == {"policy"}
+    for engine in worker._partners:
+        engine.close()

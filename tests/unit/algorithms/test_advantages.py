@@ -224,3 +224,27 @@ def test_statistics_of_groups():
     assert found.mean.tolist() == [0.5, 2]
     assert found.spread.tolist() == [1, 2]
     assert found.deviation(1).tolist() == pytest.approx([0.5, sqrt(2)])
+
+
+def test_a_mean_by_seat_replaces_that_of_the_group():
+    given = replace(rollouts(), baseline=np.array([0.25, 0.25, nan, 2.0, 2.0]))
+    expected = [0.75, -0.25, 0, 1, -1]  # the third is the first of its seat
+    assert by_episode(dr_grpo(given, baseline="seat"), given) == pytest.approx(expected)
+    assert by_episode(rloo(given, baseline="seat"), given) == pytest.approx(expected)
+    scaled = grpo(given, baseline="seat", scale_rewards="batch", epsilon=0.0)
+    assert by_episode(scaled, given) == pytest.approx([one / sqrt(1.3) for one in expected])
+    tokens = np.array([0.75, 0.75, -0.25, 0, 0, 1, -1, -1])
+    found = reinforce_pp_baseline(given, baseline="seat").advantage
+    assert found == pytest.approx((tokens - tokens.mean()) / sqrt(tokens.var(ddof=1) + 1e-8))
+    assert by_episode(dr_grpo(given), given) != pytest.approx(expected, abs=0.1)
+
+
+def test_samples_that_all_win_have_a_signal_by_seat_and_none_in_their_group():
+    won = replace(rollouts([1.0, 1.0, 1.0], ["a"] * 3), baseline=np.array([0.5, 0.5, 0.5]))
+    assert by_episode(dr_grpo(won, baseline="seat"), won) == [0.5, 0.5, 0.5]
+    assert by_episode(dr_grpo(won), won) == [0, 0, 0]
+
+
+def test_a_mean_by_seat_has_to_be_there():
+    with pytest.raises(ConfigError, match="needs episodes with a baseline"):
+        dr_grpo(rollouts(), baseline="seat")

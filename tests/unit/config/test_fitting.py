@@ -104,7 +104,7 @@ def test_all_seats_of_an_environment_are_played_unless_one_is_asked_for():
     assert (seated().environment.seats, seated("environment.seats=1").environment.seats) == (2, 1)
     assert (seated().episodes_per_worker, seated("environment.seats=1").episodes_per_worker) == (24, 48)
     assert seated("engine.slots=1").episodes_per_worker == 1
-    assert [seated(*one).environment.policy_seats for one in ((), ("environment.partner=random",))] == [2, 1]
+    assert seated("selfplay.partner=league").environment.seats == 2
 
 
 @pytest.mark.parametrize(
@@ -114,6 +114,7 @@ def test_all_seats_of_an_environment_are_played_unless_one_is_asked_for():
         (["environment.partner=random", "environment.seats=1"], "environment.partner has no effect"),
         (["environment.partner=expert"], "'expert' is no partner"),
         (["environment.partner=other", "engine=vllm"], "a partner with weights needs engine = 'embedded'"),
+        (["selfplay.partner=league", "environment.seats=1"], "has no effect with environment.seats = 1"),
         (["process.continuations=4", "algorithm=ppo"], r"process.continuations need .* environment.seats=1"),
     ],
 )

@@ -69,6 +69,16 @@ def lines(*settings: str) -> list[str]:
             "seats: 2 in every episode, the policy plays one, random the others",
         ),
         (
+            ["environment.seats=2", "selfplay.partner=league", "selfplay.scripted.random=0.25"],
+            "league: 2 seats in every explored episode, the latest policy plays all of them in a share of 0.5"
+            " of the tasks, else one, beside one of the 8 checkpoints before it, by (1 - win rate)^2 or"
+            " random (0.25)",
+        ),
+        (
+            ["environment.seats=2", "selfplay.partner=league", "environment.partner=idle"],
+            "evaluations: 2 in every episode, the policy plays one, idle the others",
+        ),
+        (
             ["environment.seats=2"],
             "processes: 2 rollout workers with 24 episodes each, 1 learner, 1 environment server",
         ),
@@ -156,3 +166,10 @@ def test_a_judge_of_training_and_evaluation_is_warned_of(settings: list[str], wa
 def test_the_plan_has_the_warning() -> None:
     assert WARNING in lines("algorithm=grpo", JUDGED)
     assert WARNING not in lines("algorithm=grpo")
+
+
+def test_the_engines_of_a_leagues_partners_are_in_the_memory_of_a_worker():
+    league = lines("environment.seats=2", "selfplay.partner=league", "engine.slots=4")
+    (told,) = [line for line in league if "partners of a league" in line]
+    assert "2 rollout workers" in told
+    assert not any("partners of a league" in line for line in lines("environment.seats=2"))

@@ -6,6 +6,9 @@ Returns [1, 0, 0.5] of one group, sample deviation 0.5:
     dr_grpo   R - mean                             [0.5, -0.5, 0]
     rloo      R - mean of the others               [0.75, -0.75, 0]
 
+With `baseline` "seat" the return is compared with an exponential mean of earlier returns in the same world
+and seat (`agentevol.data.seat_baselines`), and not with the group's.
+
 Every token of an episode has the episode's advantage. Episodes without a score are excluded before; the
 statistics of a group that lost such members are those of the remaining ones.
 """
@@ -17,13 +20,16 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from agentevol.core.algorithms.contract import Advantages, Floats, Integers, Rollouts
+from agentevol.core.algorithms.contract import ABSENT, Advantages, Floats, Integers, Rollouts
 from agentevol.core.algorithms.options import Fraction, NotNegative
 from agentevol.core.errors import ConfigError
 from agentevol.learn.algorithms.advantages.gae import returns_to_go
 
 Singleton = Literal["zero", "raw"]
 """Advantage of a group of one, which has no baseline: zero, or `raw`, its return as in verl."""
+
+Baseline = Literal["group", "seat"]
+"""Mean that a return is compared with: that of its group, or of earlier ones in its world and seat."""
 
 Scale = Literal["group", "batch", "none"]
 
@@ -83,9 +89,21 @@ def centred(returns: Floats, groups: Groups, singleton: Singleton) -> Floats:
     return np.where((groups.size[ours] == 1) & (singleton == "raw"), returns, apart)
 
 
+def over_seat(rollouts: Rollouts) -> Floats:
+    """(J,) return less the mean of earlier ones in its world and seat; 0 without any.
+
+    Raises `ConfigError` where no baseline was noted.
+    """
+    if rollouts.baseline is ABSENT:
+        raise ConfigError("baseline = 'seat' needs episodes with a baseline (`EpisodeFacts.baseline`)")
+    known = np.isfinite(rollouts.baseline)
+    return np.where(known, rollouts.returns - np.where(known, rollouts.baseline, 0.0), 0.0)
+
+
 def grpo(
     rollouts: Rollouts,
     *,
+    baseline: Baseline = "group",
     scale_rewards: Scale = "group",
     epsilon: NotNegative = 1e-6,
     ddof: Literal[0, 1] = 1,
@@ -95,11 +113,12 @@ def grpo(
 
     `scale_rewards` selects the divisor: the group's standard deviation, that of all returns of the update, or
     none, as in Dr. GRPO (Liu et al., 2025, arXiv:2503.20783, section 3.2). `ddof` 1 is the sample's
-    deviation; `epsilon` is added to it.
+    deviation; `epsilon` is added to it. `baseline` seat is for the latter two.
     """
     returns = rollouts.returns
     groups = grouped(returns, rollouts.group)
-    advantage = centred(returns, groups, singleton)
+    by_seat = baseline == "seat" and scale_rewards != "group"
+    advantage = over_seat(rollouts) if by_seat else centred(returns, groups, singleton)
     if scale_rewards == "group":
         advantage = _over(advantage, groups.deviation(ddof)[groups.number] + epsilon)
     elif scale_rewards == "batch" and np.ptp(returns) > SAME:
@@ -112,8 +131,10 @@ def _over(values: Floats, scale: Floats | float) -> Floats:
     return np.divide(values, scale, out=np.zeros_like(values), where=values != 0)
 
 
-def rloo(rollouts: Rollouts, *, singleton: Singleton = "zero") -> Advantages:
+def rloo(rollouts: Rollouts, *, baseline: Baseline = "group", singleton: Singleton = "zero") -> Advantages:
     """Return less the mean of the group's other returns (Ahmadian et al., 2024, arXiv:2402.14740)."""
+    if baseline == "seat":
+        return Advantages(over_seat(rollouts)[rollouts.sequence])
     returns = rollouts.returns
     groups = grouped(returns, rollouts.group)
     size = groups.size[groups.number]
@@ -126,10 +147,13 @@ def reinforce_pp(rollouts: Rollouts, *, gamma: Fraction = 1.0) -> Advantages:
     return Advantages(whitened(returns_to_go(rollouts, gamma)))
 
 
-def reinforce_pp_baseline(rollouts: Rollouts, *, singleton: Singleton = "zero") -> Advantages:
+def reinforce_pp_baseline(
+    rollouts: Rollouts, *, baseline: Baseline = "group", singleton: Singleton = "zero"
+) -> Advantages:
     """Return less the group's mean at each token, whitened over the update (Hu, 2025, arXiv:2501.03262)."""
     returns = rollouts.returns
-    apart = centred(returns, grouped(returns, rollouts.group), singleton)
+    by_group = baseline == "group"
+    apart = centred(returns, grouped(returns, rollouts.group), singleton) if by_group else over_seat(rollouts)
     return Advantages(whitened(apart[rollouts.sequence]))
 
 

@@ -36,6 +36,8 @@ ONLY_WITH: Mapping[str, Switch] = {
     "importance_band": ("importance", "geometric"),
     "importance_normalise": "importance",
     "epsilon": SCALE_MATTERS,
+    "baseline": ("scale_rewards", "batch", "none"),
+    "singleton": ("baseline", "group"),
     "ddof": SCALE_MATTERS,
     "overlong_buffer": "overlong_cap",
     "overlong_factor": "overlong_cap",
