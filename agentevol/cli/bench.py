@@ -40,7 +40,7 @@ def register(parent: typer.Typer) -> None:
 def bench(
     name: Annotated[Name, typer.Argument(help="What to measure.")],
     experiment: Annotated[
-        Literal["self-judgement", "population"] | None,
+        Literal["feedback", "self-judgement", "population"] | None,
         typer.Argument(help="evolution: which experiment."),
     ] = None,
     json: AsJson = False,

@@ -114,7 +114,7 @@ def test_outcomes_of_other_settings_are_not_continued(tmp_path: Path):
 
 
 def test_an_unknown_experiment_is_an_error_that_names_the_known_ones():
-    with pytest.raises(ConfigError, match=r"self-judgement \| population"):
+    with pytest.raises(ConfigError, match=r"feedback \| self-judgement \| population"):
         main(json=False, experiment=None)
 
 

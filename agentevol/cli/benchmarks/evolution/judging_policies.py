@@ -52,7 +52,7 @@ def write_starter(folder: Path) -> None:
 
 def own_episodes(starter: Path, difficulty: str, count: int) -> list[Trajectory]:
     """Episodes of the starter on training tasks, sampled at temperature 1."""
-    return played(starter, ENV, "train", count, difficulty=difficulty, temperature=1.0)
+    return played(str(starter), ENV, "train", count, difficulty=difficulty, temperature=1.0)
 
 
 def write_judge(starter: Path, episodes: Sequence[Trajectory], digit: Digit, out: Path) -> None:

@@ -14,6 +14,7 @@ from typing import Any, Final
 from pydantic import TypeAdapter
 
 from agentevol.cli.benchmarks.evolution.experiment import Experiment, Outcome, Scale
+from agentevol.cli.benchmarks.evolution.feedback import FEEDBACK
 from agentevol.cli.benchmarks.evolution.population import POPULATION
 from agentevol.cli.benchmarks.evolution.self_judgement import SELF_JUDGEMENT
 from agentevol.cli.benchmarks.evolution.table import table
@@ -22,7 +23,7 @@ from agentevol.cli.benchmarks.progress import say
 from agentevol.core.errors import ConfigError
 from agentgym_store.files import whole_file
 
-EXPERIMENTS: Final = {"self-judgement": SELF_JUDGEMENT, "population": POPULATION}
+EXPERIMENTS: Final = {"feedback": FEEDBACK, "self-judgement": SELF_JUDGEMENT, "population": POPULATION}
 """Experiments by name."""
 _OUTCOMES = TypeAdapter(list[Outcome])
 

@@ -1,7 +1,6 @@
-"""Play of a checkpoint outside of a run, as `agentevol eval` does."""
+"""Play of a model outside of a run, as `agentevol eval` does."""
 
 from collections.abc import Sequence
-from pathlib import Path
 from statistics import fmean
 
 from agentevol.config.sections.environment import EnvironmentConfig
@@ -11,7 +10,7 @@ from agentgym_store.records import Trajectory
 
 
 def played(
-    checkpoint: Path,
+    model: str,
     env: str,
     split: str,
     episodes: int,
@@ -19,10 +18,13 @@ def played(
     seed: int = 0,
     difficulty: str | None = None,
     temperature: float = 0.0,
+    repeats: int = 1,
 ) -> list[Trajectory]:
-    """Episodes with an outcome on `episodes` tasks, evenly over a split; greedy by default."""
+    """Episodes with an outcome on `episodes` tasks, evenly over a split, of a model as `agentevol eval` names
+    it; greedy by default.
+    """
     found = trial(
-        str(checkpoint),
+        model,
         EnvironmentConfig(name=env),
         split,
         difficulty=difficulty,
@@ -30,6 +32,7 @@ def played(
         temperature=temperature,
         seed=seed,
         started=_unreported,
+        repeats=repeats,
     )
     return scored(found.episodes)
 

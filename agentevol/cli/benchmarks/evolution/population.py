@@ -50,7 +50,7 @@ class _Measure:
 
     def success(self, checkpoint: Path) -> float:
         """Success rate in percent."""
-        return success(played(checkpoint, ENV, "test", self._scale.tasks, seed=self._seed))
+        return success(played(str(checkpoint), ENV, "test", self._scale.tasks, seed=self._seed))
 
     def row(
         self, arm: str, checkpoint: Path, *, members: int | None = None, chosen_by: float | None = None

@@ -77,7 +77,7 @@ def score_settings(part: str, common: Path) -> list[str]:
 
 
 def _measured(arm: str, seed: int, weights: Path, scale: Scale, trained: tuple[IterationSummary, ...]) -> Row:
-    episodes = played(weights, ENV, "test", scale.tasks, seed=seed, difficulty=LEVEL)
+    episodes = played(str(weights), ENV, "test", scale.tasks, seed=seed, difficulty=LEVEL)
     figures = {"success": success(episodes), "tokens": tokens(episodes)}
     auc = [one.selection["self_auc"] for one in trained if "self_auc" in one.selection]
     if auc:
