@@ -37,7 +37,7 @@ def named(opinions: Iterable[Feedback]) -> list[str]:
 
 
 def turn_labels(opinions: Sequence[Feedback], head: str, how: FeedbackConfig) -> TurnLabels:
-    """What all sources say of turns under this name, by the rule of `how`."""
+    """Opinions of all sources on turns under this name, as one by the rule of `how`."""
     found = ratings(
         ((one.trajectory_id, one.turn), one.source, shares[head])
         for one in opinions
