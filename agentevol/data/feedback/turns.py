@@ -37,7 +37,7 @@ def named(opinions: Iterable[Feedback]) -> list[str]:
 
 
 def turn_labels(opinions: Sequence[Feedback], head: str, how: FeedbackConfig) -> TurnLabels:
-    """Opinions of all sources on turns under this name, as one by the rule of `how`."""
+    """Labels of turns under this name, of all sources by the rule of `how`."""
     found = ratings(
         ((one.trajectory_id, one.turn), one.source, shares[head])
         for one in opinions
