@@ -8,26 +8,28 @@ import typer
 
 from agentevol.cli.console.output import AsJson
 
-Name = Literal["aml", "env", "serve", "rollout", "learn", "store", "startup"]
+Name = Literal["aml", "rlhf", "env", "serve", "rollout", "learn", "store", "startup"]
 STEPS = ("alfworld", "assistant", "webshop")
 """Environments whose steps are measured."""
+TRAINED = ("aml", "rlhf")
+"""Benchmarks that train arms with seeds."""
 OPTIONS = {
-    "env": ("--env", "env"),
-    "seeds": ("--seeds", "aml"),
-    "rounds": ("--rounds", "aml"),
-    "tasks": ("--tasks", "aml"),
-    "arms": ("--arms", "aml"),
-    "file": ("--file", "aml"),
-    "settings": ("--set", "aml"),
-    "partner": ("--partner", "aml"),
-    "partner_format": ("--partner-format", "aml"),
-    "products": ("--products", "env"),
-    "openenv_python": ("--openenv", "serve"),
-    "engine": ("--engine", "rollout"),
-    "size": ("--size", "rollout"),
-    "turns": ("--turns", "store"),
+    "env": ("--env", ("env", *TRAINED)),
+    "seeds": ("--seeds", TRAINED),
+    "rounds": ("--rounds", TRAINED),
+    "tasks": ("--tasks", TRAINED),
+    "arms": ("--arms", TRAINED),
+    "file": ("--file", TRAINED),
+    "settings": ("--set", TRAINED),
+    "partner": ("--partner", ("aml",)),
+    "partner_format": ("--partner-format", ("aml",)),
+    "products": ("--products", ("env",)),
+    "openenv_python": ("--openenv", ("serve",)),
+    "engine": ("--engine", ("rollout",)),
+    "size": ("--size", ("rollout",)),
+    "turns": ("--turns", ("store",)),
 }
-"""Arguments of a benchmark: its option, and the benchmark that has it."""
+"""Arguments of a benchmark: its option, and the benchmarks that have it."""
 
 
 def register(parent: typer.Typer) -> None:
@@ -42,7 +44,7 @@ def bench(
         str | None,
         typer.Option(
             help="env: whose steps to measure, alfworld (by default), assistant or webshop; aml: where"
-            " policies talk, social by default."
+            " policies talk, social by default; rlhf: questions, or questions:FILE."
         ),
     ] = None,
     products: Annotated[
@@ -65,21 +67,22 @@ def bench(
         str | None,
         typer.Option(
             help="aml: names with commas, or all: bc, bc-mode-1 to bc-mode-4, sft, grpo, ampo, mode-1 to"
-            " mode-4; bc, grpo and ampo by default."
+            " mode-4; bc, grpo and ampo by default; rlhf: sft, rlhf, grpo, dpo, adpo, pushed, stopped; the"
+            " first three by default."
         ),
     ] = None,
     seeds: Annotated[
-        int | None, typer.Option(min=1, help="aml: trainings of each arm, 1 by default.")
+        int | None, typer.Option(min=1, help="aml, rlhf: trainings of each arm, 1 by default.")
     ] = None,
     rounds: Annotated[
-        int | None, typer.Option(min=1, help="aml: rounds of a training, 2 by default.")
+        int | None, typer.Option(min=1, help="aml, rlhf: rounds of a training, 2 or 4 by default.")
     ] = None,
     tasks: Annotated[
-        int | None, typer.Option(min=1, help="aml: held-out tasks of each play, 36 by default.")
+        int | None, typer.Option(min=1, help="aml, rlhf: held-out tasks, 36 or 200 by default.")
     ] = None,
     file: Annotated[
         Path | None,
-        typer.Option(dir_okay=False, help="aml: keep outcomes in this file, and go on from it."),
+        typer.Option(dir_okay=False, help="aml, rlhf: keep outcomes in this file, and go on from it."),
     ] = None,
     turns: Annotated[
         int | None,
@@ -87,7 +90,7 @@ def bench(
     ] = None,
     settings: Annotated[
         list[str] | None,
-        typer.Option("--set", help="aml: KEY=VALUE for all arms, as runs have it; may be repeated."),
+        typer.Option("--set", help="aml, rlhf: KEY=VALUE for all arms, as runs have it; may be repeated."),
     ] = None,
     partner: Annotated[
         str | None,
@@ -105,15 +108,17 @@ def bench(
     Example: agentevol bench startup --json
 
     Example: agentevol bench aml --arms all --seeds 3 --rounds 10 --tasks 300 --file aml.json
+
+    Example: agentevol bench rlhf --arms all --seeds 3 --rounds 9 --tasks 500 --file rlhf.json
     """
     given = {"openenv_python": openenv and str(openenv), "engine": engine, "size": size}
     given |= {"env": env, "products": products, "arms": arms, "seeds": seeds, "rounds": rounds}
     given |= {"tasks": tasks, "file": file, "settings": settings, "turns": turns}
     given |= {"partner": partner, "partner_format": partner_format}
     options = {option: value for option, value in given.items() if value is not None}
-    for option, owner in map(OPTIONS.__getitem__, options):
-        if owner != name and (option, name) != ("--env", "aml"):
-            raise typer.BadParameter(f"{option} is an option of bench {owner}")
+    for option, owners in map(OPTIONS.__getitem__, options):
+        if name not in owners:
+            raise typer.BadParameter(f"{option} is an option of bench {', bench '.join(owners)}")
     if name == "env" and env not in (None, *STEPS):
         raise typer.BadParameter(f"--env {env}: bench env has {', '.join(STEPS)}")
     if products is not None and env != "webshop":
