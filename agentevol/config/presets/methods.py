@@ -92,7 +92,7 @@ CLONED: Settings = {
     "iterations": 9,
     "demonstrations": {"tasks": 1000, "clone": True, "epochs": 2, "learning_rate": 3e-4},
     "explore": {"tasks": 64, "samples": 8},
-    "learn": {"batch_tokens": 8192},
+    "learn": {"batch_tokens": 4096},
 }
 """Cloning of demonstrations, and the samples that every method has after it: for a policy of one million
 weights on two cores.
@@ -103,7 +103,7 @@ NEAR: Settings = {
 }
 """A KL penalty to the clone, whose coefficient follows a target by a fifth in a round of 512 episodes."""
 PREFERRED: Settings = {
-    "reward": {"preference_rounds": 1, "learning_rate": 3e-4, "epochs": 2, "patience": 2},
+    "reward": {"preference_rounds": 1, "learning_rate": 1e-3, "epochs": 4, "patience": 2},
     "pairs": {"strategy": "all_capped", "truncated_is_loss": True},
 }
 """A reward model of the pairs of the first round."""
@@ -117,7 +117,7 @@ def _rlhf(summary: str, *parts: Settings) -> Method:
 METHODS: Mapping[str, Method] = {
     "rlhf": _rlhf(
         "cloning, a Bradley-Terry reward model of preferences, then PPO on it with a KL target",
-        {"algorithm": "ppo"},
+        {"algorithm": "ppo", "learn": {"critic_learning_rate": 3e-3}},
         PREFERRED,
         NEAR,
     ),
