@@ -109,6 +109,7 @@ def test_one_run_clones_learns_preferences_and_then_by_them_alone(tmp_path: Path
     assert "reward" in read_manifests(folder.path, 2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("left", "trainings"), [(7, 10_000), (10_000, 0), (10_000, 1), (10_000, 2), (13, 1), (30, 10_000)]
 )
