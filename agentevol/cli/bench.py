@@ -8,132 +8,215 @@ import typer
 
 from agentevol.cli.console.output import AsJson
 
-Name = Literal["aml", "env", "evolution", "feedback", "serve", "rollout", "learn", "store", "startup"]
-STEPS = ("alfworld", "assistant", "webshop")
-"""Environments whose steps are measured."""
-OPTIONS = {
-    "experiment": ("experiment", ("evolution",)),
-    "env": ("--env", ("env", "aml")),
-    "seeds": ("--seeds", ("aml", "evolution")),
-    "rounds": ("--rounds", ("aml", "evolution")),
-    "tasks": ("--tasks", ("aml", "evolution")),
-    "arms": ("--arms", ("aml",)),
-    "file": ("--file", ("aml", "evolution")),
-    "settings": ("--set", ("aml", "evolution")),
-    "partner": ("--partner", ("aml",)),
-    "partner_format": ("--partner-format", ("aml",)),
-    "products": ("--products", ("env",)),
-    "openenv_python": ("--openenv", ("serve",)),
-    "engine": ("--engine", ("rollout",)),
-    "size": ("--size", ("rollout",)),
-    "turns": ("--turns", ("store", "feedback")),
-    "opinions": ("--opinions", ("feedback",)),
-}
-"""Arguments of a benchmark: its option, and the benchmarks that have it."""
+app = typer.Typer(
+    no_args_is_help=True, help="Measure a part of agentevol beside an alternative, and print the ratio."
+)
 
 
 def register(parent: typer.Typer) -> None:
-    """Add the command to the command line."""
-    parent.command()(bench)
+    """Add the group to the command line."""
+    parent.add_typer(app, name="bench")
 
 
-def bench(
-    name: Annotated[Name, typer.Argument(help="What to measure.")],
-    experiment: Annotated[
-        Literal["feedback", "self-judgement", "population"] | None,
-        typer.Argument(help="evolution: which experiment."),
-    ] = None,
-    json: AsJson = False,
-    env: Annotated[
+Seeds = Annotated[int | None, typer.Option(min=1, help="Trainings of each arm, 1 by default.")]
+File = Annotated[
+    Path | None, typer.Option(dir_okay=False, help="Keep outcomes in this file, and go on from it.")
+]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option("--set", help="KEY=VALUE for all arms, as runs have it; may be repeated."),
+]
+Steps = Literal["alfworld", "assistant", "webshop"]
+
+
+@app.command()
+def aml(
+    env: Annotated[str | None, typer.Option(help="Where policies talk, social by default.")] = None,
+    arms: Annotated[
         str | None,
         typer.Option(
-            help="env: whose steps to measure, alfworld (by default), assistant or webshop; aml: where"
-            " policies talk, social by default."
+            help="Names with commas, or all: bc, bc-mode-1 to bc-mode-4, sft, grpo, ampo, mode-1 to mode-4;"
+            " bc, grpo and ampo by default."
         ),
     ] = None,
-    products: Annotated[
-        int | None,
-        typer.Option(min=100, help="env, with webshop: generated products; 1,000 and 100,000 by default."),
+    seeds: Seeds = None,
+    rounds: Annotated[int | None, typer.Option(min=1, help="Rounds of a training, 2 by default.")] = None,
+    tasks: Annotated[
+        int | None, typer.Option(min=1, help="Held-out tasks of each play, 36 by default.")
     ] = None,
-    openenv: Annotated[
-        Path | None,
-        typer.Option(exists=True, dir_okay=False, help="serve: a Python that has openenv==0.10.0."),
+    file: File = None,
+    settings: Settings = None,
+    partner: Annotated[
+        str | None,
+        typer.Option(
+            help="Also play beside this model, once in each seat: a folder, openai:NAME of an endpoint, or a"
+            " script, as for eval."
+        ),
     ] = None,
-    engine: Annotated[
-        Literal["embedded", "vllm"] | None,
-        typer.Option(help="rollout: the engine, embedded by default; vllm has to be installed."),
+    partner_format: Annotated[
+        str | None, typer.Option(help="Format of that model's messages, plain by default.")
     ] = None,
-    size: Annotated[
-        Literal["small", "large"] | None,
-        typer.Option(help="rollout, with vllm: a model of 54 million weights (by default) or of 2 million."),
+    json: AsJson = False,
+) -> None:
+    """Compare AMPO with its baselines: goals, tokens and modes, in self-play and beside partners.
+
+    Example: agentevol bench aml --arms all --seeds 3 --rounds 10 --tasks 300 --file aml.json
+    """
+    given = {"env": env, "arms": arms, "seeds": seeds, "rounds": rounds, "tasks": tasks, "file": file}
+    seat = {"partner": partner, "partner_format": partner_format}
+    _measure("aml", json, **given, **seat, settings=settings)
+
+
+@app.command()
+def rlhf(
+    env: Annotated[
+        str | None, typer.Option(help="Questions: questions by default, or questions:FILE.")
     ] = None,
     arms: Annotated[
         str | None,
         typer.Option(
-            help="aml: names with commas, or all: bc, bc-mode-1 to bc-mode-4, sft, grpo, ampo, mode-1 to"
-            " mode-4; bc, grpo and ampo by default."
+            help="Names with commas, or all: sft, rlhf, grpo, dpo, adpo, pushed, stopped; the first three by"
+            " default."
         ),
     ] = None,
-    seeds: Annotated[
-        int | None, typer.Option(min=1, help="aml, evolution: trainings of each arm, 1 by default.")
-    ] = None,
-    rounds: Annotated[
-        int | None, typer.Option(min=1, help="aml, evolution: rounds of a training, 2 and 4 by default.")
-    ] = None,
+    seeds: Seeds = None,
+    rounds: Annotated[int | None, typer.Option(min=1, help="Rounds of a training, 4 by default.")] = None,
+    tasks: Annotated[int | None, typer.Option(min=1, help="Held-out questions, 200 by default.")] = None,
+    file: File = None,
+    settings: Settings = None,
+    json: AsJson = False,
+) -> None:
+    """Compare RLHF with GRPO, DPO and ADPO on the same questions, and push a policy against its reward model.
+
+    Example: agentevol bench rlhf --arms all --seeds 3 --rounds 9 --tasks 500 --file rlhf.json
+    """
+    given = {"env": env, "arms": arms, "seeds": seeds, "rounds": rounds, "tasks": tasks, "file": file}
+    _measure("rlhf", json, **given, settings=settings)
+
+
+@app.command()
+def evolution(
+    experiment: Annotated[
+        Literal["feedback", "self-judgement", "population"], typer.Argument(help="Which experiment.")
+    ],
+    seeds: Seeds = None,
+    rounds: Annotated[int | None, typer.Option(min=1, help="Rounds of a training, 4 by default.")] = None,
     tasks: Annotated[
-        int | None,
-        typer.Option(min=1, help="aml, evolution: held-out tasks of each play, 36 and 100 by default."),
+        int | None, typer.Option(min=1, help="Held-out tasks of each measurement, 100 by default.")
     ] = None,
-    file: Annotated[
-        Path | None,
-        typer.Option(dir_okay=False, help="aml, evolution: keep outcomes in this file, and go on from it."),
+    file: File = None,
+    settings: Settings = None,
+    json: AsJson = False,
+) -> None:
+    """Compare ways of learning from opinions and from own episodes with a control.
+
+    Example: agentevol bench evolution population --seeds 3 --file population.json
+    """
+    given = {"seeds": seeds, "rounds": rounds, "tasks": tasks, "file": file, "settings": settings}
+    _measure("evolution", json, experiment=experiment, **given)
+
+
+@app.command()
+def env(
+    env: Annotated[Steps, typer.Option(help="Whose steps to measure.")] = "alfworld",
+    products: Annotated[
+        int | None,
+        typer.Option(min=100, help="Of webshop: generated products; 1,000 and 100,000 by default."),
+    ] = None,
+    json: AsJson = False,
+) -> None:
+    """Measure an environment's steps in process.
+
+    Example: agentevol bench env --env webshop --products 1000
+    """
+    if products is not None and env != "webshop":
+        raise typer.BadParameter("--products is an option of --env webshop")
+    _measure("env", json, env=env, products=products)
+
+
+@app.command()
+def serve(
+    openenv: Annotated[
+        Path | None, typer.Option(exists=True, dir_okay=False, help="A Python that has openenv==0.10.0.")
+    ] = None,
+    json: AsJson = False,
+) -> None:
+    """Measure steps through the server, beside OpenEnv if it is installed.
+
+    Example: agentevol bench serve --json
+    """
+    _measure("serve", json, openenv_python=openenv and str(openenv))
+
+
+@app.command()
+def rollout(
+    engine: Annotated[
+        Literal["embedded", "vllm"] | None,
+        typer.Option(help="The engine, embedded by default; vllm has to be installed."),
+    ] = None,
+    size: Annotated[
+        Literal["small", "large"] | None,
+        typer.Option(help="With vllm: a model of 54 million weights (by default) or of 2 million."),
+    ] = None,
+    json: AsJson = False,
+) -> None:
+    """Measure sampling of episodes.
+
+    Example: agentevol bench rollout --json
+    """
+    _measure("rollout", json, engine=engine, size=size)
+
+
+@app.command()
+def learn(json: AsJson = False) -> None:
+    """Measure training, beside TRL if it is installed.
+
+    Example: agentevol bench learn --json
+    """
+    _measure("learn", json)
+
+
+@app.command()
+def store(
+    turns: Annotated[
+        int | None, typer.Option(min=1, help="Turns of the generated table, 1,000,000 by default.")
+    ] = None,
+    json: AsJson = False,
+) -> None:
+    """Measure the table of trajectories, beside plain Parquet.
+
+    Example: agentevol bench store --turns 100000
+    """
+    _measure("store", json, turns=turns)
+
+
+@app.command()
+def feedback(
+    opinions: Annotated[
+        int | None, typer.Option(min=100, help="Generated opinions, 100,000 by default.")
     ] = None,
     turns: Annotated[
-        int | None,
-        typer.Option(min=1, help="store, feedback: turns of the generated table, 1,000,000 by default."),
+        int | None, typer.Option(min=1, help="Turns of the generated table, 1,000,000 by default.")
     ] = None,
-    opinions: Annotated[
-        int | None,
-        typer.Option(min=100, help="feedback: generated opinions, 100,000 by default."),
-    ] = None,
-    settings: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set", help="aml, evolution: KEY=VALUE for all arms, as runs have it; may be repeated."
-        ),
-    ] = None,
-    partner: Annotated[
-        str | None,
-        typer.Option(
-            help="aml: also play beside this model, once in each seat: a folder, openai:NAME of an endpoint,"
-            " or a script, as for eval."
-        ),
-    ] = None,
-    partner_format: Annotated[
-        str | None, typer.Option(help="aml: format of that model's messages, plain by default.")
-    ] = None,
+    json: AsJson = False,
 ) -> None:
-    """Measure a part of agentevol beside an alternative, and print both and the ratio.
+    """Measure opinions: append, aggregation, join with the table of trajectories.
+
+    Example: agentevol bench feedback --opinions 10000 --turns 100000
+    """
+    _measure("feedback", json, opinions=opinions, turns=turns)
+
+
+@app.command()
+def startup(json: AsJson = False) -> None:
+    """Measure the start of commands, beside their budgets.
 
     Example: agentevol bench startup --json
-
-    Example: agentevol bench aml --arms all --seeds 3 --rounds 10 --tasks 300 --file aml.json
     """
-    given: dict[str, object] = {
-        "experiment": experiment,
-        "openenv_python": openenv and str(openenv),
-        "engine": engine,
-        "size": size,
-    }
-    given |= {"env": env, "products": products, "arms": arms, "seeds": seeds, "rounds": rounds}
-    given |= {"tasks": tasks, "file": file, "settings": settings, "turns": turns, "opinions": opinions}
-    given |= {"partner": partner, "partner_format": partner_format}
-    options = {option: value for option, value in given.items() if value is not None}
-    for option, owners in map(OPTIONS.__getitem__, options):
-        if name not in owners:
-            raise typer.BadParameter(f"{option} is an option of bench {' and '.join(owners)}")
-    if name == "env" and env not in (None, *STEPS):
-        raise typer.BadParameter(f"--env {env}: bench env has {', '.join(STEPS)}")
-    if products is not None and env != "webshop":
-        raise typer.BadParameter("--products is an option of bench env --env webshop")
-    import_module(f"agentevol.cli.benchmarks.{name}").main(json=json, **options)
+    _measure("startup", json)
+
+
+def _measure(name: str, json: bool, **options: object) -> None:
+    """Run a benchmark with the options that were given."""
+    given = {option: value for option, value in options.items() if value is not None}
+    import_module(f"agentevol.cli.benchmarks.{name}").main(json=json, **given)

@@ -23,8 +23,8 @@ Preset = Annotated[
     list[str] | None,
     typer.Option(
         help="Named settings, which the file and settings go over: of a method (aml, aml-grpo, aml-sft,"
-        " aml-mode-1 to aml-mode-4), or where processes run (cpu, one-gpu, eight-gpus, multi-node). May be"
-        " given twice."
+        " aml-mode-1 to aml-mode-4, rlhf, rlhf-grpo, rlhf-dpo, rlhf-adpo), or where processes run (cpu,"
+        " one-gpu, eight-gpus, multi-node). May be given twice."
     ),
 ]
 Iterations = Annotated[int | None, typer.Option(min=1, help="Iterations: explore, select, learn, evaluate.")]
@@ -53,6 +53,8 @@ def run(
     Example: agentevol run --iters 5 --out runs/first explore.tasks=200
 
     Example: agentevol run --preset aml env=social
+
+    Example: agentevol run --preset rlhf env=questions:FILE base=FOLDER
 
     Example: agentevol run population.size=4 population.rule=halving population.rates=[0.5,1,2]
     """

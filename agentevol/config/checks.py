@@ -5,7 +5,12 @@ section that have no effect, or cannot be, beside those of another.
 from collections.abc import Mapping
 
 from agentevol.config.rewards.process import ProcessSection
-from agentevol.config.rewards.reward import ConsistencyReward, JudgeReward, RewardSection
+from agentevol.config.rewards.reward import (
+    ConsistencyReward,
+    JudgeReward,
+    PreferenceModelReward,
+    RewardSection,
+)
 from agentevol.config.sections.cluster import RayConfig
 from agentevol.config.sections.constraints import Constraint
 from agentevol.config.sections.engine import EmbeddedConfig, EngineSection, VllmConfig, VllmServersConfig
@@ -388,6 +393,7 @@ def check_reward(
     learn: LearnConfig,
     explore: ExploreConfig,
     select: SelectConfig,
+    iterations: int,
 ) -> None:
     """Raise `ValueError` where nothing reads the scores, or another setting determines rewards too."""
     if not reward.on:
@@ -402,6 +408,11 @@ def check_reward(
     if isinstance(reward, ConsistencyReward) and explore.samples < 3:
         raise ValueError(
             f"reward.consistency needs a majority: explore.samples is {explore.samples}, set 3 or more"
+        )
+    if isinstance(reward, PreferenceModelReward) and reward.preference_rounds >= iterations:
+        raise ValueError(
+            f"reward.preference_rounds = {reward.preference_rounds} leaves the policy none of {iterations}"
+            " iterations: set more iterations"
         )
     if process.on:
         raise ValueError("reward.* and process.* both set the rewards of turns: leave out one of them")

@@ -31,7 +31,7 @@ from agentevol.config.presets.methods import METHODS, method_settings
 from agentevol.config.presets.placements import names as placements
 from agentevol.config.presets.placements import preset_file
 from agentevol.config.rewards.process import EnvironmentTurnReward, ProcessConfig, TrainedProcess
-from agentevol.config.rewards.reward import CautionConfig, EnvironmentReward, RewardConfig, TrainedModelReward
+from agentevol.config.rewards.reward import CautionConfig, EnvironmentReward, LearntModelReward, RewardConfig
 from agentevol.config.rewards.shaping import ShapingConfig, check_shaping
 from agentevol.config.sections.alternatives import complaint
 from agentevol.config.sections.cluster import RayConfig
@@ -185,13 +185,13 @@ class RunConfig(Section):
         usual = _of_algorithm({"learn": {"algorithm": learn.algorithm}}, RunConfig).get("pairs", {})
         check_choice(self.feedback, (select, self.pairs), (select, PairsConfig.model_validate(usual)))
         checks.check_thresholds(learn, select, self.environment.name, self.retained)
-        if not isinstance(self.reward, TrainedModelReward):
+        if not isinstance(self.reward, LearntModelReward):
             checks.check_pairs(self.pairs, learn)
         checks.check_pair_sources(self.pairs, learn, self.demonstrations, self.start, self.iterations)
         checks.check_memory(learn, select, self.replay, self.retained, self.demonstrations.tasks)
         checks.check_interpolate(self.interpolate, learn)
         checks.check_process(self.process, learn)
-        checks.check_reward(self.reward, self.process, learn, self.explore, select)
+        checks.check_reward(self.reward, self.process, learn, self.explore, select, self.iterations)
         check_score(select, self.self, self.reward, self.process)
         check_scored_data(select, learn, self.explore)
         rewarded = self.reward.on or self.process.on or select.score != RETURN
@@ -257,9 +257,9 @@ class RunConfig(Section):
 
     @property
     def reward_learn(self) -> LearnConfig:
-        """Learning configuration of the reward model, with `reward.refresh`."""
+        """Learning configuration of the reward model, with `reward.refresh` or `reward.preference_rounds`."""
         how = self.reward
-        if not isinstance(how, TrainedModelReward):
+        if not isinstance(how, LearntModelReward):
             raise ValueError("the run trains no reward model: reward.refresh is not set")
         return self._beside("bradley_terry", how.options, how.learning_rate, how.epochs)
 
@@ -430,14 +430,14 @@ def load(
         given["feedback"] = in_short(given["feedback"])
     for override in overrides:
         apply_override(given, override)
-    environment = _environment_name(given)
+    environment = _environment_name(given) if _given(given, "environment", "name") else None
     values: dict[str, Any] = {}
     for name in [preset] if isinstance(preset, str) else preset or ():
         values = merged(values, _named(name, environment))
     return validated(merged(values, given), kind)
 
 
-def _named(preset: str, environment: str) -> dict[str, Any]:
+def _named(preset: str, environment: str | None) -> dict[str, Any]:
     """Settings of a preset: of a method, or of a placement. Raises `ConfigError` for an unknown name."""
     if preset in METHODS:
         return method_settings(preset, environment)

@@ -13,10 +13,11 @@ from agentevol.config.rewards.reward import (
     ConsistencyReward,
     FunctionReward,
     JudgeReward,
+    LearntModelReward,
     ModelReward,
+    PreferenceModelReward,
     RewardConfig,
     ScoredReward,
-    TrainedModelReward,
 )
 from agentevol.config.rewards.shaping import potential_discount
 from agentevol.config.run import RunConfig
@@ -36,7 +37,7 @@ from agentevol.core.files import write_atomically
 from agentevol.core.summaries import RunSummary, best
 from agentevol.data.judges.judging import judge_of
 from agentevol.data.rewards.potentials import potential_of
-from agentevol.data.rewards.reward_functions import reward_function
+from agentevol.data.rewards.reward_functions import OF_RETURNS, reward_function
 from agentevol.data.rewards.run_reward_model import (
     check_process_model,
     check_reward_model,
@@ -75,10 +76,22 @@ def check_name(environment: EnvironmentConfig) -> None:
 
 def check_scored(config: RunConfig, scored: bool) -> None:
     """Raise `ConfigError` for an environment without rewards where nothing else gives any."""
-    if not (scored or config.reward.on):
+    reward = config.reward
+    if not (scored or reward.on):
         raise ConfigError(
             f"{config.environment.name} gives no rewards with these options: name a source of them:"
             " reward.model, reward.refresh, reward.judge or reward.function"
+        )
+    if not scored and isinstance(reward, PreferenceModelReward) and reward.preference_rounds:
+        raise ConfigError(
+            f"{config.environment.name} gives no rewards with these options, and reward.preference_rounds"
+            " pairs episodes by them: give reward.preference_rounds=0 and reward.model, which"
+            " `agentevol train RUN algorithm=bradley_terry feedback=human` makes of opinions"
+        )
+    if not scored and isinstance(reward, FunctionReward) and reward.function in OF_RETURNS:
+        raise ConfigError(
+            f"{config.environment.name} gives no rewards with these options, and the function"
+            f" {reward.function} reads them: name another source"
         )
 
 
@@ -308,7 +321,10 @@ def _rewards(config: RunConfig) -> list[str]:
     if isinstance(reward, ScoredReward):
         after = reward.exploited_after
         stop = "no stop" if after is None else f"stop when exploited {after} times in a row"
-        return [f"reward: {reward.alpha:g} * return + {reward.beta:g} * {_score(reward)}, {stop}"]
+        return [
+            *_preferences(config),
+            f"reward: {reward.alpha:g} * return + {reward.beta:g} * {_score(reward)}, {stop}",
+        ]
     if not isinstance(process, ModelProcess):
         return []
     heads = ", ".join(f"{name} {weight:g}" for name, weight in process.model_heads.items())
@@ -332,9 +348,9 @@ def _rewards(config: RunConfig) -> list[str]:
 
 def _score(reward: RewardConfig) -> str:
     """Source of the scores in a plan."""
-    if isinstance(reward, TrainedModelReward):
+    if isinstance(reward, LearntModelReward):
         model = reward.model or "a reward model"
-        return f"{reward.caution.combination} of {model}, trained on pairs in every iteration"
+        return f"{reward.caution.combination} of {model}{_trained(reward)}"
     if isinstance(reward, ModelReward):
         return f"{reward.caution.combination} of {reward.model}"
     if isinstance(reward, ConsistencyReward):
@@ -345,6 +361,26 @@ def _score(reward: RewardConfig) -> str:
             f" {reward.timeout_s:g} s each"
         )
     return reward.function if isinstance(reward, FunctionReward) else "the return"
+
+
+def _preferences(config: RunConfig) -> list[str]:
+    """Plan of the iterations that train a reward model before the policy."""
+    reward = config.reward
+    rounds = reward.preference_rounds if isinstance(reward, PreferenceModelReward) else 0
+    if not rounds:
+        return []
+    how, iterations = config.reward_learn, "iteration 1" if rounds == 1 else f"iterations 1 to {rounds}"
+    return [
+        f"rewards: {how.algorithm} on pairs of {iterations}, {how.epochs} epochs, learning rate"
+        f" {how.learning_rate:g}; the policy learns in iterations {rounds + 1} to {config.iterations}"
+    ]
+
+
+def _trained(reward: LearntModelReward) -> str:
+    """Iterations in which the reward model is trained, in a plan."""
+    if not isinstance(reward, PreferenceModelReward):
+        return ", trained on pairs in every iteration"
+    return ", which stays as it is" if reward.preference_rounds else ""
 
 
 def _shaping(config: RunConfig) -> list[str]:

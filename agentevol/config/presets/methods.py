@@ -2,9 +2,12 @@
 
     agentevol run --preset aml env=social                           a method
     agentevol run --preset aml-mode-2 --preset one-gpu env=social   a method and a placement
+    agentevol run --preset rlhf                                     a method in its own environment
 
 `aml` is Adaptive Mode Learning (arXiv:2505.02156): a policy that was cloned from demonstrations in all four
-thinking modes, then AMPO. The others are its baselines; they differ from it in nothing else than they say.
+thinking modes, then AMPO. `rlhf` is InstructGPT's pipeline (arXiv:2203.02155): cloning, a Bradley-Terry
+reward model, PPO near the clone. The others are their baselines; they differ from these in nothing else than
+they say.
 """
 
 from collections.abc import Mapping
@@ -26,6 +29,10 @@ class Method:
     settings: Settings
     by_environment: Mapping[str, Settings] = field(default_factory=dict[str, Settings])
     """Further settings by environment, over `settings`."""
+    form: str = ""
+    """Ending of the name of the starter that is the base."""
+    environment: str = "alfworld"
+    """Environment where none is named."""
 
 
 AMPO: Settings = {
@@ -75,12 +82,54 @@ def _ampo(summary: str, *parts: Settings) -> Method:
         summary,
         merged(AMPO, PLAY, *parts),
         {"social": merged(SMALL, LENGTHS, STEADY), "sotopia": LARGE},
+        form=MODES,
     )
 
 
 _GRPO: Settings = {"learn": {"options": {"mode_weight": 0.0}}}
 
+CLONED: Settings = {
+    "iterations": 9,
+    "demonstrations": {"tasks": 1000, "clone": True, "epochs": 2, "learning_rate": 3e-4},
+    "explore": {"tasks": 64, "samples": 8},
+    "learn": {"batch_tokens": 4096},
+}
+"""Cloning of demonstrations, and the samples that every method has after it: for a policy of one million
+weights on two cores.
+"""
+NEAR: Settings = {
+    "kl": {"target": 0.05, "horizon": 512.0},
+    "learn": {"reference": "base", "options": {"kl_coef": 0.05}},
+}
+"""A KL penalty to the clone, whose coefficient follows a target by a fifth in a round of 512 episodes."""
+PREFERRED: Settings = {
+    "reward": {"preference_rounds": 1, "learning_rate": 1e-3, "epochs": 4, "patience": 2},
+    "pairs": {"strategy": "all_capped", "truncated_is_loss": True},
+}
+"""A reward model of the pairs of the first round."""
+
+
+def _rlhf(summary: str, *parts: Settings) -> Method:
+    """A method on the same clone and as many samples as `rlhf`."""
+    return Method(summary, merged(CLONED, *parts), environment="questions")
+
+
 METHODS: Mapping[str, Method] = {
+    "rlhf": _rlhf(
+        "cloning, a Bradley-Terry reward model of preferences, then PPO on it with a KL target",
+        {"algorithm": "ppo", "learn": {"critic_learning_rate": 3e-3}},
+        PREFERRED,
+        NEAR,
+    ),
+    "rlhf-grpo": _rlhf("cloning, then GRPO on outcomes with the same KL target", {"algorithm": "grpo"}, NEAR),
+    "rlhf-dpo": _rlhf(
+        "cloning, then DPO on pairs of outcomes", {"algorithm": "dpo", "learn": {"reference": "base"}}
+    ),
+    "rlhf-adpo": _rlhf(
+        "cloning, then ADPO on outcomes",
+        # the function hardly differs from the return, and none is exploited
+        {"algorithm": "adpo", "reward": {"function": "good_accuracy", "patience": None}},
+    ),
     "aml": _ampo("AMPO on a policy cloned in all thinking modes"),
     "aml-grpo": _ampo("the same with GRPO: equal rewards, and modes are not compared", _GRPO),
     "aml-sft": Method(
@@ -95,6 +144,7 @@ METHODS: Mapping[str, Method] = {
             "social": SMALL,
             "sotopia": merged(LARGE, {"learn": {"learning_rate": 2e-6, "epochs": 3}}),
         },
+        form=MODES,
     ),
     **{
         f"aml-mode-{mode}": _ampo(
@@ -108,8 +158,10 @@ METHODS: Mapping[str, Method] = {
 """Methods by name."""
 
 
-def method_settings(name: str, environment: str) -> dict[str, Any]:
-    """Settings of a method in an environment, with the starter that writes in thinking modes as its base."""
+def method_settings(name: str, environment: str | None = None) -> dict[str, Any]:
+    """Settings of a method in an environment, None for its own, with the starter for it as the base."""
     method = METHODS[name]
-    base: Settings = {"base": f"starter:{environment}{MODES}"}
-    return merged(base, method.settings, method.by_environment.get(environment, {}))
+    given: Settings = {} if environment else {"environment": {"name": method.environment}}
+    chosen = environment or method.environment
+    base: Settings = {"base": f"starter:{chosen}{method.form}"}
+    return merged(base, given, method.settings, method.by_environment.get(chosen, {}))

@@ -5,7 +5,7 @@ Names for other packages: `process.ContinuationProcess`, `process.EnvironmentTur
 `process.ModelProcess`, `process.PooledProcess`, `process.ProcessConfig`, `process.ProcessSection`,
 `process.Rule`, `process.TrainedProcess`, `registries.JUDGES`, `registries.POTENTIALS`, `registries.REWARDS`,
 `registries.TURN_REWARDS`, `reward.CautionConfig`, `reward.ConsistencyReward`, `reward.EnvironmentReward`,
-`reward.FunctionReward`, `reward.JudgeReward`, `reward.ModelReward`, `reward.RewardConfig`,
-`reward.RewardSection`, `reward.ScoredReward`, `reward.TrainedModelReward`, `shaping.ShapingConfig`,
-`shaping.check_shaping`, `shaping.potential_discount`.
+`reward.FunctionReward`, `reward.JudgeReward`, `reward.LearntModelReward`, `reward.ModelReward`,
+`reward.PreferenceModelReward`, `reward.RewardConfig`, `reward.RewardSection`, `reward.ScoredReward`,
+`shaping.ShapingConfig`, `shaping.check_shaping`, `shaping.potential_discount`.
 """

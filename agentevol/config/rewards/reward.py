@@ -4,6 +4,7 @@
 reward.function = "success"                  a function of episodes
 reward.model = "judge"                       a reward model, which stays as it is
 reward.refresh = true                        a reward model that the run trains in every iteration
+reward.preference_rounds = 1                 a reward model that the run trains before the policy
 reward.judge = "rubric"                      a judge of episodes
 reward.consistency = true                    1 for the final answer of most samples of a task
 """
@@ -130,15 +131,12 @@ class ModelReward(_WatchedReward):
         return self.model
 
 
-class TrainedModelReward(ScoredReward):
-    """Scores of a reward model that the run trains in every iteration on pairs of explored episodes
-    (`pairs.*`), before it scores them. Scores of two iterations cannot be compared.
-    """
+class LearntModelReward(ScoredReward):
+    """Scores of a reward model that the run trains on pairs of explored episodes (`pairs.*`)."""
 
-    refresh: Literal[True]
-    """Train a reward model, or continue to train `model`."""
     model: str | None = None
-    """Folder of the reward model to begin with; None begins from the base."""
+    """Folder of the reward model to begin with; None begins from the base, where it is cloned from the clone.
+    """
     caution: CautionConfig = CautionConfig()
     learning_rate: float = Field(default=3e-4, gt=0)
     epochs: int = Field(default=1, ge=1)
@@ -151,11 +149,49 @@ class TrainedModelReward(ScoredReward):
         """Folder of the reward model that the run begins with."""
         return self.model
 
+    def version(self, iteration: int) -> int:
+        """Number of the reward model that scores the episodes of an iteration."""
+        return iteration
+
+    def trains(self, iteration: int) -> bool:
+        """Whether an iteration, from 1, trains the reward model."""
+        return self.version(iteration) == iteration
+
     @field_validator("options")
     @classmethod
     def _are_options(cls, value: Mapping[str, Option]) -> Mapping[str, Option]:
         objective("bradley_terry", value)
         return value
+
+
+class TrainedModelReward(LearntModelReward):
+    """Scores of a reward model that the run trains in every iteration, before it scores the episodes. Scores
+    of two iterations cannot be compared.
+    """
+
+    refresh: Literal[True]
+    """Train a reward model, or continue to train `model`."""
+
+
+class PreferenceModelReward(LearntModelReward, _WatchedReward):
+    """Scores of a reward model that the run trains in its first iterations, in which the policy stays as it
+    is, and then keeps: the second and third stage of InstructGPT (arXiv:2203.02155), after cloning.
+    """
+
+    preference_rounds: int = Field(ge=0)
+    """Number of first iterations whose pairs train the reward model, and whose episodes no policy learns
+    from. With 0, `model` stays as it is.
+    """
+
+    def version(self, iteration: int) -> int:
+        """Number of the reward model that scores the episodes of an iteration."""
+        return min(iteration, self.preference_rounds)
+
+    @model_validator(mode="after")
+    def _has_a_model(self) -> "PreferenceModelReward":
+        if not self.preference_rounds and self.model is None:
+            raise ValueError("preference_rounds = 0 trains no reward model: give model")
+        return self
 
 
 class JudgeReward(_WatchedReward):
@@ -203,6 +239,8 @@ def _tag(given: Any) -> str:
     """Tag of a given source of rewards."""
     if value_of(given, "refresh"):
         return "model with reward.refresh"
+    if value_of(given, "preference_rounds") is not None:
+        return "model with reward.preference_rounds"
     if value_of(given, "consistency"):
         return "consistency"
     named = (kind for kind in ("function", "model", "judge") if value_of(given, kind) is not None)
@@ -214,6 +252,7 @@ RewardConfig = Annotated[
     | Annotated[FunctionReward, Tag("function")]
     | Annotated[ModelReward, Tag("model")]
     | Annotated[TrainedModelReward, Tag("model with reward.refresh")]
+    | Annotated[PreferenceModelReward, Tag("model with reward.preference_rounds")]
     | Annotated[JudgeReward, Tag("judge")]
     | Annotated[ConsistencyReward, Tag("consistency")],
     Discriminator(_tag),

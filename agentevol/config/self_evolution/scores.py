@@ -1,7 +1,7 @@
 """Checks of `select.score`, the score by which explored episodes are selected and learnt from."""
 
 from agentevol.config.rewards.process import ProcessSection
-from agentevol.config.rewards.reward import JudgeReward, RewardSection, TrainedModelReward
+from agentevol.config.rewards.reward import JudgeReward, LearntModelReward, RewardSection
 from agentevol.config.sections.exploration import ExploreConfig
 from agentevol.config.sections.learner import LearnConfig
 from agentevol.config.sections.selection import RETURN, SelectConfig
@@ -29,10 +29,10 @@ def check_score(
         raise ValueError(
             "select.score = 'reward' needs a source: reward.function, reward.model or reward.consistency"
         )
-    if score == "reward" and isinstance(reward, TrainedModelReward):
+    if score == "reward" and isinstance(reward, LearntModelReward):
         raise ValueError(
-            "reward.refresh trains on pairs of selected episodes, which are not selected by its scores:"
-            " set reward.model alone"
+            "a reward model of the run trains on pairs of selected episodes, which are not selected by its"
+            " scores: set reward.model alone"
         )
     if score == "judge" and not isinstance(reward, JudgeReward):
         raise ValueError("select.score = 'judge' needs reward.judge")

@@ -28,6 +28,9 @@ from agentevol.data.selection.filters import sampled_tokens, scored
 from agentevol.learn.rewards import good_accuracy as accuracy
 from agentgym_store.records import Trajectory
 
+OF_RETURNS = ("success", "discounted_return", "good_accuracy")
+"""Functions of the package that read the returns of episodes."""
+
 RewardFunction = Callable[..., Sequence[float]]
 """Function from episodes that have a return, and options, to one finite number each, in their order. Pure:
 equal episodes get equal numbers, and their order changes nothing.

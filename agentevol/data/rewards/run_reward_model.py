@@ -10,7 +10,7 @@ from math import isfinite
 from pathlib import Path
 from statistics import fmean
 
-from agentevol.config.rewards.reward import CautionConfig, ModelReward, TrainedModelReward
+from agentevol.config.rewards.reward import CautionConfig, LearntModelReward, ModelReward
 from agentevol.config.run import RunConfig
 from agentevol.core.algorithms.contract import Floats
 from agentevol.core.algorithms.registry import objective
@@ -33,15 +33,16 @@ TOKENIZER = "tokenizer.json"
 def check_reward_model(config: RunConfig) -> None:
     """Raise `ConfigError` where `reward.model` is no reward model, or has another tokenizer than the base."""
     reward = config.reward
-    if not isinstance(reward, ModelReward | TrainedModelReward) or reward.model is None:
+    if not isinstance(reward, ModelReward | LearntModelReward) or reward.model is None:
         return
     model, base = Path(reward.model), resolve(config.base, weights=False).path
     scale = load_scale(model)
     scale.weights(reward.caution.weights)
-    if isinstance(reward, TrainedModelReward) and scale.objectives != (PREFERENCE,):
+    trains = isinstance(reward, LearntModelReward) and reward.trains(1)
+    if trains and scale.objectives != (PREFERENCE,):
         raise ConfigError(
-            f"reward.refresh learns which side of a pair is better, reward.model {model} judges"
-            f" {', '.join(scale.objectives)}: train one without objectives, or leave out refresh"
+            f"the run learns which side of a pair is better, reward.model {model} judges"
+            f" {', '.join(scale.objectives)}: train one without objectives, or leave it as it is"
         )
     check_tokenizer("reward.model", model, base)
 

@@ -7,15 +7,18 @@ Both models are of the run and may be trained in every iteration, before the pol
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from statistics import fmean
+from typing import TypeGuard
 
 from agentevol.config.rewards.process import ModelProcess
 from agentevol.config.rewards.reward import (
     ConsistencyReward,
     FunctionReward,
     JudgeReward,
+    LearntModelReward,
     ModelReward,
+    PreferenceModelReward,
+    RewardConfig,
     ScoredReward,
-    TrainedModelReward,
 )
 from agentevol.config.rewards.shaping import potential_discount
 from agentevol.config.sections.selection import RETURN
@@ -102,7 +105,7 @@ class Rewards:
         reward, process = self.config.reward, self.config.process
         if self.config.select.score != RETURN:
             return sequences, None  # scores stand for the returns since the selection
-        if isinstance(reward, ModelReward | TrainedModelReward):
+        if isinstance(reward, ModelReward | LearntModelReward):
             model = self._folder.checkpoints.reward_model(iteration)
             return self._judged(reward, iteration, explored, sequences), model
         if isinstance(reward, FunctionReward):
@@ -135,7 +138,7 @@ class Rewards:
 
     def model(self, iteration: int) -> Checkpoint | None:
         """Reward model that scores an iteration's episodes; None where a function or a judge does."""
-        if isinstance(self.config.reward, ModelReward | TrainedModelReward):
+        if isinstance(self.config.reward, ModelReward | LearntModelReward):
             return self._folder.checkpoints.reward_model(iteration)
         return None
 
@@ -188,11 +191,11 @@ class Rewards:
             return fmean(scores.values()) if scores else None
         if isinstance(reward, JudgeReward):
             return self._judge.proxy(reward, iteration, validation_episodes(self._context, iteration))
-        if isinstance(reward, ModelReward):
-            read = sequences_to_judge(validation_episodes(self._context, iteration))
-            found = self._judgements(reward, self._folder.checkpoints.reward_model(iteration), read)
-            return fmean(one.score for one in found.values()) if found else None
-        return None
+        if not _has_settled(reward, iteration):
+            return None
+        read = sequences_to_judge(validation_episodes(self._context, iteration))
+        found = self._judgements(reward, self._folder.checkpoints.reward_model(iteration), read)
+        return fmean(one.score for one in found.values()) if found else None
 
     def is_exploited(self, iteration: int, evaluated: Sequence[IterationSummary]) -> bool:
         """Return whether scores rose while returns fell in validation, up to this iteration."""
@@ -224,7 +227,7 @@ class Rewards:
 
     def _judged(
         self,
-        reward: ModelReward | TrainedModelReward,
+        reward: ModelReward | LearntModelReward,
         iteration: int,
         explored: Sequence[Trajectory],
         sequences: Sequence[TrainingSequence],
@@ -234,19 +237,40 @@ class Rewards:
         """
         model = self._folder.checkpoints.reward_model(iteration)
         figures: dict[str, float] = {}
-        if isinstance(reward, TrainedModelReward):
+        if isinstance(reward, LearntModelReward) and reward.trains(iteration):
             figures = self._refresh(reward, iteration, explored)
-            if not is_reward_model(model.path):
-                self._context.say(iteration, "no reward model yet, so no episode has a reward")
+            if self._is_for_preferences(reward, iteration, model):
+                note_reward_figures(self._folder.path, iteration, figures)
                 return []
         with self._context.drafts.timed(iteration, "judge"):
             found = self._judgements(reward, model, sequences)
+        if isinstance(reward, PreferenceModelReward):  # pairs that the model was not trained on
+            figures |= agreement_figures(explored, found)
         figures["reward_spread_learnt"] = load_scale(model.path).spread
         note_reward_figures(self._folder.path, iteration, {**judged_figures(sequences, found), **figures})
         return rewarded(sequences, found, alpha=reward.alpha, beta=reward.beta)
 
+    def _is_for_preferences(self, reward: LearntModelReward, iteration: int, model: Checkpoint) -> bool:
+        """Whether the episodes of an iteration that trained the reward model teach the policy nothing.
+
+        Raises `RunStopped` where none of `reward.preference_rounds` had a pair to train one on.
+        """
+        is_learnt = is_reward_model(model.path)
+        if not isinstance(reward, PreferenceModelReward):
+            if not is_learnt:
+                self._context.say(iteration, "no reward model yet, so no episode has a reward")
+            return not is_learnt
+        if not is_learnt and iteration == reward.preference_rounds:
+            raise RunStopped(
+                "the reward model has no pair to learn from, since no task has a better and a worse episode:"
+                " set explore.tasks, explore.samples or reward.preference_rounds higher, or name a base"
+                " that is right at times"
+            )
+        self._context.say(iteration, "the reward model learns from these episodes, and the policy stays")
+        return True
+
     def _refresh(
-        self, reward: TrainedModelReward, iteration: int, explored: Sequence[Trajectory]
+        self, reward: LearntModelReward, iteration: int, explored: Sequence[Trajectory]
     ) -> dict[str, float]:
         """Train the reward model of this iteration; metrics of the previous one, which has not seen these
         pairs, and of the new one.
@@ -276,7 +300,7 @@ class Rewards:
 
     def _judgements(
         self,
-        reward: ModelReward | TrainedModelReward,
+        reward: ModelReward | LearntModelReward,
         model: Checkpoint,
         sequences: Sequence[TrainingSequence],
     ) -> dict[str, Judgement]:
@@ -286,3 +310,10 @@ class Rewards:
         columns = reward_columns(self.config.environment)
         function = reward_function(reward.function, reward.options, columns)
         return episode_scores(reward.function, function, episodes)
+
+
+def _has_settled(reward: RewardConfig, iteration: int) -> TypeGuard[ModelReward | PreferenceModelReward]:
+    """Whether a reward model scores episodes that no later iteration trains."""
+    if isinstance(reward, PreferenceModelReward):
+        return iteration >= reward.preference_rounds
+    return isinstance(reward, ModelReward)

@@ -4,7 +4,7 @@ import shutil
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
-from agentevol.config.rewards.reward import TrainedModelReward
+from agentevol.config.rewards.reward import LearntModelReward
 from agentevol.config.run import RunConfig
 from agentevol.core.protocols import Checkpoint
 from agentevol.models.checkpoints import LINEAGE, Lineage
@@ -67,12 +67,14 @@ class RunCheckpoints:
         return place if version or self._config.process.initial_model is not None else self.accepted(0)
 
     def reward_model(self, version: int) -> Checkpoint:
-        """Reward model of this iteration: the run's own copy of `reward.model`, or with `reward.refresh` the
-        one trained by then, where number 0 may be the base, without heads.
+        """Reward model of this iteration: the run's own copy of `reward.model`, or where the run trains one
+        the latest by then, where number 0 may be the base, without heads.
         """
-        if isinstance(self._config.reward, TrainedModelReward) and version:
-            return self._of("rewards", version)
-        return Checkpoint(self._path / "reward", 0) if self._config.reward.initial_model else self.accepted(0)
+        reward = self._config.reward
+        number = reward.version(version) if isinstance(reward, LearntModelReward) else 0
+        if number:
+            return self._of("rewards", number)
+        return Checkpoint(self._path / "reward", 0) if reward.initial_model else self.accepted(0)
 
     def self_judge(self) -> Checkpoint:
         """The run's own copy of `self.judge`, where that is a model besides those of the run."""

@@ -13,7 +13,8 @@ iteration.
                         0000 is a copy of `process.model`
     process/0001.json   its figures, or those of `reward.*`
     reward/             a copy of `reward.model`, where there is one
-    rewards/0001/       the reward model as trained by iteration 1, where `reward.refresh` is on
+    rewards/0001/       the reward model as trained by iteration 1, where `reward.refresh` or
+                        `reward.preference_rounds` is on
     judgements/0001.json  verdicts of `reward.judge` on explored episodes, 0001-valid.json on validation ones
     self/0001.json      scores of self-evaluation, with `select.score = "self"`
     self-judge/         a copy of `self.judge`, where that is a model besides those of the run

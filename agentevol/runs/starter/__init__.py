@@ -1,5 +1,5 @@
 """Starter policies: small language models of our own, and the recipes that build them.
 
 Names for other packages: `build.build`, `built_recipes.BUILT_RECIPES`, `card.evaluation_command`,
-`general_recipe.recipe_for`, `recipe.scaled`.
+`general_recipe.recipe_for`, `recipe.scaled`, `recipe.StarterRecipe`.
 """

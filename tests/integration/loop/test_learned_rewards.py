@@ -282,3 +282,53 @@ def test_a_run_stops_when_its_reward_model_is_exploited(tmp_path: Path):
     for number in range(4):
         again.summaries.finish(folder.summaries.of(number))
     assert not patient.has_stalled(3)
+
+
+PREFERRED = ("reward.preference_rounds=1", "pairs.truncated_is_loss=true")
+PAIRED = [EXPLORED[0], episode("same/1", turns(0.0, 0.0, 0.0))]
+
+
+def test_a_preference_round_trains_the_reward_model_and_leaves_the_policy(tmp_path: Path):
+    cluster = Playing()
+    run, folder = stages(tmp_path, cluster, *PREFERRED)
+    sequences = grouped(PAIRED, objective("reinforce_pp"))
+    start = folder.checkpoints.accepted(0)
+    assert run.shape(1, start, PAIRED, sequences) == []
+    assert cluster.learnt == [(start.path, folder.path / "rewards" / "0001", "bradley_terry", 2)]
+    run.shape(1, start, PAIRED, sequences)
+    assert len(cluster.learnt) == 1  # a run that was killed here and goes on learns nothing again
+
+    # a later one trains no model, and tells how well it orders pairs that it has not seen
+    later = [t.model_copy(update={"iteration": 2}) for t in PAIRED]
+    (found,) = rewards(run.shape(2, start, later, grouped(later, objective("reinforce_pp"))))
+    assert found == (0.0, pytest.approx(4 - 2**0.5))
+    assert len(cluster.learnt) == 1
+    assert folder.checkpoints.reward_model(9) == folder.checkpoints.reward_model(1)
+    assert reward_figures(folder.path, 2)["reward_unjudged"] == 1.0
+
+
+def test_the_validation_score_is_known_from_the_last_preference_round_on(tmp_path: Path):
+    run, folder = stages(tmp_path, Playing(), *PREFERRED)
+    run.shape(1, folder.checkpoints.accepted(0), PAIRED, grouped(PAIRED, objective("reinforce_pp")))
+    for iteration in (0, 1):
+        played = episode("same/0", turns(1.0), purpose="evaluate", iteration=iteration, split="valid")
+        folder.store.append([played], commit={"purpose": f"evaluate {iteration}"})
+    assert run.rewards.proxy(0) is None
+    assert run.rewards.proxy(1) == pytest.approx(4 - 2**0.5)
+
+
+def test_preference_rounds_without_a_pair_stop_the_run(tmp_path: Path):
+    run, folder = stages(tmp_path, Playing(nothing=True), *PREFERRED)
+    with pytest.raises(RunStopped, match="the reward model has no pair to learn from"):
+        run.shape(1, folder.checkpoints.accepted(0), EXPLORED, SEQUENCES)
+
+
+def test_a_given_reward_model_without_preference_rounds_stays_as_it_is(tmp_path: Path):
+    cluster = Playing()
+    run, folder = stages(tmp_path, cluster, "reward.preference_rounds=0", "reward.model=judge")
+    folder.checkpoints.reward_model(0).path.mkdir()
+    (folder.checkpoints.reward_model(0).path / FILE).write_bytes(SCALE.to_bytes())
+    (found,) = rewards(run.shape(1, folder.checkpoints.accepted(0), EXPLORED, SEQUENCES))
+    assert found == (0.0, pytest.approx(4 - 2**0.5))
+    assert cluster.learnt == []
+    assert folder.checkpoints.reward_model(3).path == folder.path / "reward"

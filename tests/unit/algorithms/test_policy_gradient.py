@@ -168,6 +168,13 @@ def test_a_divergence_in_the_reward_is_not_in_the_loss_too():
     assert loss.metrics["kl"] == pytest.approx(0.5)
 
 
+def test_the_divergence_in_the_reward_is_that_of_the_policy_that_sampled():
+    # k1 of the weights before the update is 0 at the reference; those after it made the sample less likely
+    batch = batch_of([[-1.5]], [[1]], old_logp=[[-1.0]], advantage=[0.0], ref_logp=[[-1.0]])
+    assert policy_gradient(batch, kl_coef=1.0, kl="reward").metrics["kl"] == 0
+    assert policy_gradient(batch, kl_coef=1.0, kl="k1").metrics["kl"] == pytest.approx(-0.5)
+
+
 def test_what_the_world_said_has_no_part_in_it():
     # the masked token's numbers are anything
     rows = {"mask": [[1, 0, 1]], "old_logp": [[-1.0, 5.0, -1.0]], "advantage": [[1.0, 99.0, 1.0]]}

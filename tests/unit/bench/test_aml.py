@@ -10,9 +10,10 @@ from support.trajectories import trajectory
 from agentevol.cli.benchmarks.aml.arms import ARMS, Trial
 from agentevol.cli.benchmarks.aml.figures import PlayFigures, counted
 from agentevol.cli.benchmarks.aml.main import Comparison, named, seating_of
-from agentevol.cli.benchmarks.aml.outcomes import Outcome, keep, kept
+from agentevol.cli.benchmarks.aml.outcomes import Outcome, kept
 from agentevol.cli.benchmarks.aml.play import check_partner, figures_of
 from agentevol.cli.benchmarks.aml.table import table
+from agentevol.cli.benchmarks.kept_outcomes import keep_records
 from agentevol.config.presets.methods import METHODS
 from agentevol.config.sections.environment import EnvironmentConfig
 from agentevol.core.errors import ConfigError
@@ -121,7 +122,7 @@ def test_one_seed_has_no_interval() -> None:
 
 
 def test_arms_are_presets_and_are_named_with_hyphens() -> None:
-    assert {arm.preset for arm in ARMS.values()} == set(METHODS)
+    assert {arm.preset for arm in ARMS.values()} == {name for name in METHODS if name.startswith("aml")}
     assert named("all") == list(ARMS)
     assert named("ampo, bc-mode-2,mode-4") == ["bc, mode 2", "ampo", "mode 4"]
     with pytest.raises(ConfigError, match="no arm 'x'; there are: all, bc, bc-mode-1"):
@@ -205,7 +206,7 @@ def test_outcomes_are_kept_and_only_go_on_with_equal_settings(tmp_path: Path) ->
     file, settings = tmp_path / "aml.json", {"env": "social", "rounds": 2}
     assert kept(file, settings) == kept(None, settings) == []
     outcomes = [outcome("bc", 0, 5.0, 20.0, {2: 4})]
-    keep(file, settings, outcomes)
+    keep_records(file, settings, outcomes)
     assert kept(file, settings) == outcomes
     with pytest.raises(ConfigError, match=r"aml\.json has outcomes of other settings"):
         kept(file, {**settings, "rounds": 3})

@@ -8,7 +8,8 @@ import pytest
 from agentevol.cli.benchmarks.evolution import population, self_judgement
 from agentevol.cli.benchmarks.evolution.experiment import Column, Experiment, Row, Scale
 from agentevol.cli.benchmarks.evolution.main import EXPERIMENTS, main
-from agentevol.cli.benchmarks.evolution.table import spread, table
+from agentevol.cli.benchmarks.evolution.table import table
+from agentevol.cli.benchmarks.spreads import spread
 from agentevol.config.run import load
 from agentevol.core.errors import ConfigError
 

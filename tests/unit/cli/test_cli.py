@@ -108,7 +108,9 @@ def test_the_manifest_of_openenv_is_written_into_a_folder(
         (["envs", "check", "gues"], 2, "error: environment: no environment named 'gues'; there are: "),
         (["envs", "chek"], 2, "error: usage: No such command 'chek'."),
         (["envs", "list", "--jsn"], 2, "error: usage: No such option: --jsn"),
-        (["bench", "nothing"], 2, "error: usage: Invalid value"),
+        (["bench", "nothing"], 2, "error: usage: No such command 'nothing'."),
+        (["bench", "store", "--arms", "x"], 2, "error: usage: No such option: --arms"),
+        (["bench", "evolution"], 2, "error: usage: Missing argument"),
         (
             ["bench", "aml", "--arms", "x"],
             2,

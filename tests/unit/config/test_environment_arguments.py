@@ -71,6 +71,29 @@ def test_a_run_without_any_reward_is_refused():
     check_scored(RunConfig(), scored=True)
 
 
+@pytest.mark.parametrize(
+    ("preset", "settings", "complaint"),
+    [
+        ("rlhf", (), "questions gives no rewards with these options, and reward.preference_rounds pairs"),
+        ("rlhf", ("reward.preference_rounds=0", "reward.model=judge"), None),
+        ("rlhf-grpo", (), "questions gives no rewards with these options: name a source of them"),
+        ("rlhf-dpo", (), "questions gives no rewards with these options: name a source of them"),
+        ("rlhf-adpo", (), "and the function good_accuracy reads them: name another source"),
+        ("rlhf-adpo", ("reward.function=rewards:close",), None),
+    ],
+)
+def test_presets_that_learn_from_outcomes_need_an_environment_that_has_them(
+    preset: str, settings: tuple[str, ...], complaint: str | None
+):
+    config = load(None, list(settings), preset=preset)
+    check_scored(config, scored=True)
+    if complaint is None:
+        check_scored(config, scored=False)
+        return
+    with pytest.raises(ConfigError, match=complaint):
+        check_scored(config, scored=False)
+
+
 @pytest.mark.usefixtures("file")
 def test_a_server_takes_the_file_as_an_option():
     assert served_of(["guess", "questions:own.jsonl"], ["guess.a=1"]) == (

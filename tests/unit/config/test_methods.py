@@ -9,6 +9,7 @@ import pytest
 
 from agentevol.cli import run
 from agentevol.config.presets.methods import METHODS, method_settings
+from agentevol.config.rewards.reward import PreferenceModelReward
 from agentevol.config.run import load
 from agentevol.core.errors import ConfigError
 
@@ -35,8 +36,12 @@ def differences(one: str, other: str, env: str = "social") -> dict[str, tuple[An
     }
 
 
+THINKING = [name for name in METHODS if name.startswith("aml")]
+RLHF = [name for name in METHODS if name.startswith("rlhf")]
+
+
 @pytest.mark.parametrize("env", ENVIRONMENTS)
-@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("name", THINKING)
 def test_every_method_is_a_configuration(name: str, env: str):
     config = load(None, [f"env={env}"], preset=name)
     assert config.base == f"starter:{env}-modes"
@@ -76,6 +81,54 @@ def test_baselines_differ_in_what_they_say_and_in_nothing_else():
     assert supervised["learn.algorithm"] == ("ampo", "sft")
     assert (supervised["select.rule"], supervised["select.k"]) == (("all", "best_of"), (1, 2))
     assert not [key for key in supervised if key.split(".")[0] in ("environment", "explore", "evaluate")]
+
+
+@pytest.mark.parametrize("name", RLHF)
+def test_every_method_of_rlhf_begins_with_one_clone_and_has_as_many_samples(name: str):
+    config = load(None, preset=name)
+    assert (config.environment.name, config.base) == ("questions", "starter:questions")
+    assert config.demonstrations == load(None, preset="rlhf").demonstrations
+    assert config.demonstrations.clone
+    assert (config.iterations, config.explore.tasks, config.explore.samples) == (9, 64, 8)
+    file = load(None, ["env=questions:some.jsonl", "base=folder"], preset=name)
+    assert (file.environment.options, file.base) == ({"file": "some.jsonl"}, "folder")
+    assert load(None, ["env=guess"], preset=name).base == "starter:guess"
+
+
+def test_rlhf_is_ppo_near_the_clone_on_a_reward_model_of_its_first_round():
+    config = load(None, preset="rlhf")
+    assert isinstance(config.reward, PreferenceModelReward)
+    assert (config.reward.preference_rounds, config.reward.exploited_after) == (1, 2)
+    assert (config.learn.algorithm, config.learn.reference) == ("ppo", "base")
+    assert config.kl is not None
+    assert (config.kl.target, config.learn.options["kl_coef"]) == (0.05, 0.05)
+    others = {name: load(None, preset=name) for name in RLHF}
+    assert {name: one.learn.algorithm for name, one in others.items()} == {
+        "rlhf": "ppo",
+        "rlhf-grpo": "grpo",
+        "rlhf-dpo": "dpo",
+        "rlhf-adpo": "adpo",
+    }
+    assert not any(others[name].reward.initial_model for name in RLHF)
+    assert not others["rlhf-grpo"].reward.on
+
+
+def test_a_method_without_an_environment_of_its_own_keeps_that_of_runs():
+    assert load(None, preset="aml").environment.name == "alfworld"
+
+
+@pytest.mark.parametrize(
+    ("settings", "complaint"),
+    [
+        (["iterations=1"], "reward.preference_rounds = 1 leaves the policy none of 1 iterations"),
+        (["reward.preference_rounds=0"], "reward: preference_rounds = 0 trains no reward model: give model"),
+        (["reward.refresh=true"], "reward.preference_rounds is no setting of reward 'model with reward.ref"),
+        (["select.score=reward"], "a reward model of the run trains on pairs of selected episodes"),
+    ],
+)
+def test_a_preference_model_that_nothing_learns_from_is_refused(settings: list[str], complaint: str):
+    with pytest.raises(ConfigError, match=re.escape(complaint)):
+        load(None, ["env=guess", *settings], preset="rlhf")
 
 
 def test_a_file_goes_over_a_method_and_an_override_over_both(tmp_path: Path):

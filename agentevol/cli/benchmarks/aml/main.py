@@ -20,10 +20,11 @@ from typing import Any
 from rich.console import Console
 
 from agentevol.cli.benchmarks.aml.arms import ARMS, MODEL, PARTNER, QUICK, SELF, Trial
-from agentevol.cli.benchmarks.aml.outcomes import Outcome, keep, kept
+from agentevol.cli.benchmarks.aml.outcomes import Outcome, kept
 from agentevol.cli.benchmarks.aml.play import check_partner, figures_of, has_seats
 from agentevol.cli.benchmarks.aml.table import table
 from agentevol.cli.benchmarks.figures import report
+from agentevol.cli.benchmarks.kept_outcomes import keep_records
 from agentevol.cli.benchmarks.progress import say
 from agentevol.config.run import RunConfig
 from agentevol.core.action_formats.registry import ACTION_FORMATS
@@ -120,7 +121,7 @@ def _compared(trials: Sequence[Trial], comparison: Comparison, file: Path | None
         if trial not in found:
             say(f"{trial.arm}, seed {trial.seed}")
             found[trial] = _tried(trial, comparison, plays)
-            keep(file, settings, list(found.values()))
+            keep_records(file, settings, list(found.values()))
     outcomes = [found[trial] for trial in trials]
     for line in table(outcomes):
         print(line)

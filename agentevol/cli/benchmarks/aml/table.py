@@ -1,12 +1,11 @@
 """Table of the paper's shape: goal, overall, tokens a turn, modes by turn; differences between arms."""
 
 from collections.abc import Callable, Iterator, Sequence
-from statistics import fmean
 
 from agentevol.cli.benchmarks.aml.arms import ARMS, PAIRS, PLAYS
 from agentevol.cli.benchmarks.aml.figures import PlayFigures
 from agentevol.cli.benchmarks.aml.outcomes import Outcome
-from agentevol.loop.report.intervals import mean_interval
+from agentevol.cli.benchmarks.spreads import less, spread
 from agentgym_envs.thinking import NAMES
 
 WIDTH, NAME = 15, 12
@@ -48,7 +47,7 @@ def _play(play: str, outcomes: Sequence[Outcome]) -> Iterator[str]:
     for arm in _arms(outcomes):
         rows = [one.plays[play] for one in outcomes if one.arm == arm]
         yield f"{arm:{NAME}}" + "".join(
-            f"{_spread([figure(row) for row in rows], places):>{WIDTH}}" for _, figure, places in COLUMNS
+            f"{spread([figure(row) for row in rows], places):>{WIDTH}}" for _, figure, places in COLUMNS
         )
     for first, second in PAIRS:
         yield from _difference(play, outcomes, first, second)
@@ -64,7 +63,7 @@ def _difference(play: str, outcomes: Sequence[Outcome], first: str, second: str)
     if not seeds:
         return
     cells = [
-        _spread([_less(figure(ones[seed]), figure(others[seed])) for seed in seeds], places, "+")
+        spread([less(figure(ones[seed]), figure(others[seed])) for seed in seeds], places, "+")
         for _, figure, places in COLUMNS
     ]
     yield f"{f'{first} - {second}':{NAME}}" + "".join(f"{cell:>{WIDTH}}" for cell in cells)
@@ -80,7 +79,7 @@ def _kinds(play: str, outcomes: Sequence[Outcome]) -> Iterator[str]:
     for arm in _arms(outcomes):
         rows = [one.plays[play].kinds for one in outcomes if one.arm == arm]
         yield f"{arm:{NAME}}" + "".join(
-            f"{_spread([row.get(kind) for row in rows], 2):>{WIDTH}}" for kind in kinds
+            f"{spread([row.get(kind) for row in rows], 2):>{WIDTH}}" for kind in kinds
         )
 
 
@@ -115,18 +114,3 @@ def _arms(outcomes: Sequence[Outcome]) -> list[str]:
     """Arms with an outcome, in the order of the table."""
     found = {one.arm for one in outcomes}
     return [arm for arm in ARMS if arm in found]
-
-
-def _less(one: float | None, other: float | None) -> float | None:
-    return None if one is None or other is None else one - other
-
-
-def _spread(values: Sequence[float | None], places: int, sign: str = "") -> str:
-    """A mean, with half of its interval where there are several values; a dash where one is not defined."""
-    numbers = [value for value in values if value is not None]
-    if not numbers or len(numbers) < len(values):
-        return "–"
-    middle = f"{fmean(numbers):{sign}.{places}f}"
-    if len(numbers) < 2:
-        return middle
-    return f"{middle} ± {mean_interval(numbers)[1] - fmean(numbers):.{places}f}"

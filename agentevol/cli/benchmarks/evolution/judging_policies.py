@@ -24,14 +24,13 @@ from agentevol.data.self_evaluation.rubric import HIGHEST, LOWEST, QUESTION, RUB
 from agentevol.data.training_sequences import imitated
 from agentevol.learn.learner import GradientLearner
 from agentevol.models.rendering import ChatRenderer, load_tokenizer
-from agentevol.runs.starter.build import build
 from agentevol.runs.starter.built_recipes import BUILT_RECIPES
-from agentevol.runs.starter.recipe import scaled
+from agentevol.runs.starter.recipe import StarterRecipe
 from agentgym_store.records import Trajectory
 
 ENV: Final = "questions"
-SHARE: Final = 0.5
-"""Part of the starter's recipe."""
+DEMONSTRATIONS: Final = {"1": 16_000, "2": 2_000}
+"""Demonstrations by level: mostly problems with one operation."""
 LEARN: Final = LearnConfig(
     algorithm="sft",
     learning_rate=5e-4,
@@ -43,11 +42,12 @@ LEARN: Final = LearnConfig(
 Digit = Callable[[Trajectory], int]
 
 
-def write_starter(folder: Path) -> None:
-    """Build a starter for questions whose vocabulary has the words of the rubric."""
-    recipe = scaled(BUILT_RECIPES[ENV], SHARE)
-    learn = recipe.learn.model_copy(update={"threads": 1})
-    build(replace(recipe, vocabulary_texts=(RUBRIC, QUESTION), learn=learn), folder)
+def recipe() -> StarterRecipe:
+    """Recipe of a player of questions whose vocabulary has the words of the rubric."""
+    own = BUILT_RECIPES[ENV]
+    learn = own.learn.model_copy(update={"threads": 1})
+    words = (RUBRIC, QUESTION)
+    return replace(own, demonstrations=DEMONSTRATIONS, vocabulary_texts=words, learn=learn)
 
 
 def own_episodes(starter: Path, difficulty: str, count: int) -> list[Trajectory]:

@@ -3,15 +3,12 @@
 agentevol bench evolution population --seeds 3 --file population.json
 """
 
-import json
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
-
-from pydantic import TypeAdapter
 
 from agentevol.cli.benchmarks.evolution.experiment import Experiment, Outcome, Scale
 from agentevol.cli.benchmarks.evolution.feedback import FEEDBACK
@@ -19,13 +16,12 @@ from agentevol.cli.benchmarks.evolution.population import POPULATION
 from agentevol.cli.benchmarks.evolution.self_judgement import SELF_JUDGEMENT
 from agentevol.cli.benchmarks.evolution.table import table
 from agentevol.cli.benchmarks.figures import report
+from agentevol.cli.benchmarks.kept_outcomes import keep_records, kept_records
 from agentevol.cli.benchmarks.progress import say
 from agentevol.core.errors import ConfigError
-from agentgym_store.files import whole_file
 
 EXPERIMENTS: Final = {"feedback": FEEDBACK, "self-judgement": SELF_JUDGEMENT, "population": POPULATION}
 """Experiments by name."""
-_OUTCOMES = TypeAdapter(list[Outcome])
 
 
 def main(
@@ -49,7 +45,7 @@ def _tried(name: str, seeds: int, scale: Scale, file: Path | None) -> dict[str, 
     experiment = EXPERIMENTS[name]
     settings: dict[str, Any] = {"experiment": name, "rounds": scale.rounds, "tasks": scale.tasks}
     settings["settings"] = list(scale.settings)
-    found = {(one.part, one.seed): one for one in kept(file, settings)}
+    found = {(one.part, one.seed): one for one in map(Outcome.model_validate, kept_records(file, settings))}
     wanted = [(part, seed) for seed in range(seeds) for part in experiment.parts]
     with tempfile.TemporaryDirectory(prefix="agentevol-evolution-") as place:
         common = Path(place) / "common"
@@ -61,7 +57,7 @@ def _tried(name: str, seeds: int, scale: Scale, file: Path | None) -> dict[str, 
                 experiment.prepare(common, scale)
             say(f"{name}: {part}, seed {seed}")
             found[part, seed] = _outcome(experiment, part, seed, common, scale)
-            keep(file, settings, list(found.values()))
+            keep_records(file, settings, list(found.values()))
     rows = [row for one in wanted for row in found[one].rows]
     for line in table(experiment, rows):
         print(line)
@@ -73,22 +69,3 @@ def _outcome(experiment: Experiment, part: str, seed: int, common: Path, scale: 
     with tempfile.TemporaryDirectory(prefix="agentevol-evolution-") as folder:
         rows = experiment.rows(part, seed, common, Path(folder), scale)
     return Outcome(part=part, seed=seed, minutes=(time.monotonic() - began) / 60, rows=rows)
-
-
-def kept(file: Path | None, settings: Mapping[str, Any]) -> list[Outcome]:
-    """Outcomes in a file; none without one. Raises `ConfigError` for a file of other settings."""
-    if file is None or not file.is_file():
-        return []
-    found = json.loads(file.read_text(encoding="utf-8"))
-    if found["settings"] != settings:
-        raise ConfigError(f"{file} has outcomes of other settings: name another file")
-    return _OUTCOMES.validate_python(found["outcomes"])
-
-
-def keep(file: Path | None, settings: Mapping[str, Any], outcomes: Sequence[Outcome]) -> None:
-    """Write all outcomes."""
-    if file is None:
-        return
-    told = {"settings": settings, "outcomes": [one.model_dump(mode="json") for one in outcomes]}
-    with whole_file(file) as stream:
-        stream.write((json.dumps(told, indent=1) + "\n").encode())

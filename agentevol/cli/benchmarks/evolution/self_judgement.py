@@ -9,14 +9,15 @@ from typing import Final
 
 from rich.console import Console
 
+from agentevol.cli.benchmarks.built_bases import built
 from agentevol.cli.benchmarks.evolution.experiment import Column, Experiment, Row, Scale
 from agentevol.cli.benchmarks.evolution.judging_policies import (
     ENV,
     by_length,
     by_outcome,
     own_episodes,
+    recipe,
     write_judge,
-    write_starter,
 )
 from agentevol.cli.benchmarks.evolution.play import played, success, tokens
 from agentevol.config.run import load
@@ -46,8 +47,7 @@ GAMED, GUARDED = "biased judge, no guard", "biased judge, guard"
 
 def _prepare(folder: Path, scale: Scale) -> None:
     """Build the policy that acts and judges, and the biased judge."""
-    starter = folder / "starter"
-    write_starter(starter)
+    starter = built("judging", recipe())
     shown = own_episodes(starter, LEVEL, SHOWN * scale.tasks)
     write_judge(starter, shown, by_outcome, folder / "policy")
     write_judge(starter, shown, by_length(shown), folder / "biased")

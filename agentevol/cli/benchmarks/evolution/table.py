@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from statistics import fmean
 
 from agentevol.cli.benchmarks.evolution.experiment import Experiment, Row
-from agentevol.loop.report.intervals import mean_interval
+from agentevol.cli.benchmarks.spreads import less, spread
 
 WIDTH, NAME = 18, 26
 """Characters of a figure with its interval, and of an arm's name."""
@@ -28,17 +28,6 @@ def table(experiment: Experiment, rows: Sequence[Row]) -> Iterator[str]:
     yield from _curves(experiment, found)
 
 
-def spread(values: Sequence[float | None], places: int, sign: str = "") -> str:
-    """A mean, with half of its interval where there are several values; a dash where one is not defined."""
-    numbers = [value for value in values if value is not None]
-    if not numbers or len(numbers) < len(values):
-        return "–"
-    middle = fmean(numbers)
-    if len(numbers) < 2:
-        return f"{middle:{sign}.{places}f}"
-    return f"{middle:{sign}.{places}f} ± {mean_interval(numbers)[1] - middle:.{places}f}"
-
-
 def _differences(experiment: Experiment, found: Mapping[str, Mapping[int, Row]]) -> Iterator[str]:
     control = found.get(experiment.control, {})
     for arm, by_seed in found.items():
@@ -46,16 +35,15 @@ def _differences(experiment: Experiment, found: Mapping[str, Mapping[int, Row]])
         if arm == experiment.control or not seeds:
             continue
         cells = [
-            spread([_less(by_seed[seed], control[seed], name) for seed in seeds], places, "+")
+            spread(
+                [less(by_seed[seed].figures.get(name), control[seed].figures.get(name)) for seed in seeds],
+                places,
+                "+",
+            )
             for name, _, places in experiment.columns
         ]
         told = f"less {experiment.control}: {arm}"
         yield f"{told:{NAME}}{len(seeds):>6}" + "".join(f"{cell:>{WIDTH}}" for cell in cells)
-
-
-def _less(one: Row, other: Row, figure: str) -> float | None:
-    first, second = one.figures.get(figure), other.figures.get(figure)
-    return None if first is None or second is None else first - second
 
 
 def _curves(experiment: Experiment, found: Mapping[str, Mapping[int, Row]]) -> Iterator[str]:

@@ -62,7 +62,9 @@ def policy_gradient(
     loss = aggregate(batch, loss_N, aggregation, horizon)
     metrics = {"policy_loss": loss.item(), **_figures(batch, found, ratio_N)}
     if kl_coef:
-        penalty_N = divergence(kl, batch.logp - batch.ref_logp, ratio_N)
+        # the penalty in the rewards is that of the policy that sampled, whose k1 is unbiased on its samples
+        own_N = batch.old_logp if kl == "reward" else batch.logp
+        penalty_N = divergence(kl, own_N - batch.ref_logp, ratio_N)
         metrics["kl"] = _token_mean(batch, penalty_N)
         if kl != "reward":
             loss = loss + kl_coef * aggregate(batch, penalty_N, aggregation, horizon)

@@ -1,0 +1,133 @@
+"""RLHF on questions and its baselines: each arm clones one base, trains with each seed, and is measured on
+held-out questions after every round.
+
+    agentevol bench rlhf                                      a small one: three arms, one seed, minutes
+    agentevol bench rlhf --arms all --seeds 3 --rounds 9 --tasks 500 --file rlhf.json
+
+All arms explore the same number of questions and samples in a round. The arms `pushed` and `stopped` go
+through twice as many, without a penalty for leaving the clone.
+"""
+
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from agentevol.cli.benchmarks.figures import report
+from agentevol.cli.benchmarks.kept_outcomes import keep_records
+from agentevol.cli.benchmarks.progress import say
+from agentevol.cli.benchmarks.rlhf.arms import ARMS, GENERATED, QUICK, Trial
+from agentevol.cli.benchmarks.rlhf.base import with_base
+from agentevol.cli.benchmarks.rlhf.measure import answers, divergence, rate
+from agentevol.cli.benchmarks.rlhf.outcomes import Outcome, Rate, kept, round_of
+from agentevol.cli.benchmarks.rlhf.table import table
+from agentevol.config.rewards.reward import PreferenceModelReward
+from agentevol.config.run import RunConfig
+from agentevol.core.errors import ConfigError
+from agentevol.loop.state.checkpoints import RunCheckpoints
+from agentevol.models.resolution import resolve
+from agentevol.runs import lifecycle
+
+FEWEST = 2
+"""Rounds: one for preferences, one for the policy."""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Settings that all trials of a table have in common."""
+
+    env: str
+    rounds: int
+    tasks: int
+    given: tuple[str, ...] = ()
+    """Settings as runs have them."""
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        """The settings, for the file of outcomes, which other ones do not continue."""
+        return {"env": self.env, "rounds": self.rounds, "tasks": self.tasks, "settings": list(self.given)}
+
+
+def main(
+    *,
+    json: bool,
+    env: str = GENERATED,
+    seeds: int = 1,
+    rounds: int = 4,
+    tasks: int = 200,
+    arms: str = ",".join(QUICK),
+    file: Path | None = None,
+    settings: Sequence[str] = (),
+) -> None:
+    """Run the comparison and print its table."""
+    if rounds < FEWEST:
+        raise ConfigError(f"--rounds {rounds}: the first trains the reward model, give {FEWEST} or more")
+    trials = [Trial(arm, seed) for seed in range(seeds) for arm in named(arms)]
+    comparison = Comparison(env, rounds, tasks, tuple(settings))
+    report("rlhf", partial(_compared, trials, comparison, file), json=json)
+
+
+def named(arms: str) -> list[str]:
+    """Arms of a list with commas, or all, in the order of the table. Raises `ConfigError` for an unknown
+    one.
+    """
+    wanted = [name.strip() for name in arms.split(",") if name.strip()]
+    if wanted == ["all"]:
+        return list(ARMS)
+    if unknown := [name for name in wanted if name not in ARMS]:
+        raise ConfigError(f"no arm {unknown[0]!r}; there are: all, {', '.join(ARMS)}")
+    return [name for name in ARMS if name in wanted]
+
+
+def _compared(trials: Sequence[Trial], comparison: Comparison, file: Path | None) -> dict[str, Any]:
+    settings = comparison.settings
+    found = {one.trial: one for one in kept(file, settings)}
+    missing = [trial for trial in trials if trial not in found]
+    configs = _configs(missing, comparison)
+    for trial, config in configs.items():
+        say(f"{trial.arm}, seed {trial.seed}")
+        found[trial] = _tried(trial, config, next((one.base for one in found.values()), None))
+        keep_records(file, settings, list(found.values()))
+    outcomes = [found[trial] for trial in trials]
+    for line in table(outcomes):
+        print(line)
+    return {**settings, "outcomes": [one.model_dump(mode="json") for one in outcomes]}
+
+
+def _configs(trials: Sequence[Trial], comparison: Comparison) -> dict[Trial, RunConfig]:
+    """Configurations of all trials, checked before the first of them runs. Raises `ConfigError`."""
+    if not trials:
+        return {}
+    given = with_base(comparison.env, comparison.given)
+    return {
+        trial: lifecycle.prepared(trial.config(comparison.env, comparison.rounds, comparison.tasks, given))
+        for trial in trials
+    }
+
+
+def _tried(trial: Trial, config: RunConfig, base: Rate | None) -> Outcome:
+    """Train an arm, and measure its policies."""
+    began = time.monotonic()
+    if base is None:
+        base = rate(answers(config, resolve(config.base), config.evaluate.temperature, 0))
+    with tempfile.TemporaryDirectory(prefix="agentevol-rlhf-") as name:
+        folder = Path(name) / "run"
+        summary = lifecycle.run(config, out=folder, console=Console(stderr=True, highlight=False))
+        checkpoints, last = RunCheckpoints(folder, config), summary.iterations[-1].iteration
+        kl = divergence(config, checkpoints.accepted(last), checkpoints.accepted(0), trial.seed)
+    reward, trains = config.reward, ARMS[trial.arm].trains
+    return Outcome(
+        arm=trial.arm,
+        seed=trial.seed,
+        minutes=(time.monotonic() - began) / 60,
+        base=base,
+        rounds=tuple(round_of(one) for one in summary.iterations if trains or not one.iteration),
+        preference_rounds=reward.preference_rounds if isinstance(reward, PreferenceModelReward) else 0,
+        planned=config.iterations if trains else 0,
+        kl=kl,
+    )

@@ -1,0 +1,58 @@
+"""Measurements of policies on held-out questions besides those of their runs."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+from agentevol.cli.benchmarks.rlhf.outcomes import Rate
+from agentevol.config.run import RunConfig
+from agentevol.core.protocols import Checkpoint
+from agentevol.data.rewards.reward_model import sequences_to_judge
+from agentevol.learn.learner import GradientLearner
+from agentevol.rollout.engine_factory import start_engine
+from agentevol.runs.evaluation import Report, trial
+from agentgym_store.records import Trajectory
+
+
+def answers(config: RunConfig, policy: Checkpoint, temperature: float, seed: int) -> list[Trajectory]:
+    """A policy's replies to the held-out questions of a run's evaluations."""
+    sampling = replace(config.evaluate_sampling, temperature=temperature)
+    engine = start_engine(config.engine, policy, updates=False, all_threads=False)
+    try:
+        played = trial(
+            engine.serve(sampling),
+            config.environment,
+            config.evaluate_split,
+            difficulty=config.evaluate.difficulty,
+            episodes=config.evaluate.episodes,
+            temperature=temperature,
+            seed=seed,
+            started=_unreported,
+        )
+    finally:
+        engine.close()
+    return played.episodes
+
+
+def rate(episodes: Sequence[Trajectory]) -> Rate:
+    """Right answers among the replies that have a return."""
+    scored = [one for one in episodes if one.total_reward is not None]
+    return Rate(wins=sum(one.succeeded() for one in scored), n=len(scored))
+
+
+def divergence(config: RunConfig, policy: Checkpoint, clone: Checkpoint, seed: int) -> float | None:
+    """Kullback-Leibler divergence of a policy from its clone, in nats a token: the mean of log p(policy) -
+    log p(clone) over tokens that the policy samples at temperature 1 for held-out questions; None where
+    nothing was sampled.
+    """
+    played = answers(config, policy, 1.0, seed)
+    sequences = sequences_to_judge(played)
+    if not sequences:
+        return None
+    learner = GradientLearner(config.learn)
+    own, cloned = (learner.perplexity(one, sequences) for one in (policy, clone))
+    return math.log(cloned) - math.log(own)
+
+
+def _unreported(_: int) -> Report:
+    return lambda _: None

@@ -1,0 +1,163 @@
+"""Cloning, reward model and PPO with one command, killed in each stage or not; and their benchmark."""
+
+import json
+import re
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from agentevol.runs.starter.build import build
+from agentevol.runs.starter.recipe import LEARN, Shape, StarterRecipe
+
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("clean_environment")]
+SHOWN, EVALUATED, EXPLORED = 8, 8, 32
+"""Episodes of demonstration, of an evaluation on both splits, and of a round."""
+FEW = (
+    "name=same",
+    *("explore.tasks=8", "explore.samples=4", "explore.max_new_tokens=4", "demonstrations.tasks=8"),
+    *("evaluate.episodes=4", "evaluate.validation_episodes=4", "engine.workers=1", "learn.threads=1"),
+)
+NOTED = ("seconds", "system", "faults", "replayed")
+"""Parts of an iteration's summary that are no function of the settings."""
+
+
+@pytest.fixture(scope="module")
+def questions(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Questions that a policy that knows both answers gets right every other time."""
+    file = tmp_path_factory.mktemp("questions") / "even.jsonl"
+    numbers = {"train": range(40), "valid": range(40, 50), "test": range(50, 60)}
+    lines = [
+        {
+            "id": f"{split}/{n}",
+            "split": split,
+            "prompt": f"Is {n} even?",
+            "answer": "no" if n % 2 else "yes",
+            "verifier": "exact",
+        }
+        for split, own in numbers.items()
+        for n in own
+    ]
+    file.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return file
+
+
+@pytest.fixture(scope="module")
+def base(tmp_path_factory: pytest.TempPathFactory, questions: Path) -> Path:
+    """A policy of two layers that says yes or no."""
+    place = tmp_path_factory.mktemp("base") / "model"
+    recipe = StarterRecipe(
+        environment="questions",
+        demonstrations={"": 3000},
+        care=1.0,
+        worlds=({"file": str(questions)},),
+        vocabulary_episodes=40,
+        vocabulary_texts=tuple(str(n) for n in range(60)),
+        shape=Shape(hidden=32, layers=2, heads=2, intermediate=64, context=128),
+        learn=LEARN.model_copy(update={"threads": 1, "batch_tokens": 256, "learning_rate": 3e-3}),
+    )
+    build(replace(recipe, seed=1), place)
+    return place
+
+
+def command(out: Path, base: Path, questions: Path, *more: str) -> list[str]:
+    preset = ["run", "--preset", "rlhf", "--iters", "3", "--out", str(out)]
+    return [*agentevol(*preset, f"env=questions:{questions}", f"base={base}"), *FEW, *more]
+
+
+def agentevol(*words: str) -> list[str]:
+    return [sys.executable, "-m", "agentevol", *words]
+
+
+def finish(words: list[str]) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(words, capture_output=True, text=True, timeout=900, check=False)
+
+
+class Moment(NamedTuple):
+    """When to kill: as soon as the run's folder holds so much."""
+
+    file: str
+    episodes: int
+
+    def has_come(self, out: Path) -> bool:
+        log = (out / "trajectories" / "_delta_log").glob("*.json")
+        known = sum(int(n) for file in log for n in re.findall(r'"numRecords\\?": ?(\d+)', file.read_text()))
+        return (out / self.file).exists() and known >= self.episodes
+
+
+START = SHOWN + EVALUATED
+MOMENTS = {
+    "cloning": Moment("config.toml", SHOWN),
+    "learning rewards": Moment("iterations/0000.json", START + EXPLORED),
+    "learning by them": Moment("iterations/0001.json", START + 2 * EXPLORED + EVALUATED),
+}
+
+
+def figures(out: Path) -> dict[str, Any]:
+    """Summaries and manifests by file, without times."""
+    found: dict[str, Any] = {}
+    for file in sorted([*out.glob("iterations/*.json"), *out.glob("manifests/*.json")]):
+        told = json.loads(file.read_text())
+        found[f"{file.parent.name}/{file.name}"] = {key: told[key] for key in told if key not in NOTED}
+    return found
+
+
+def weights(out: Path) -> dict[str, bytes]:
+    """Weights of the reward model, and of the clone and the last policy."""
+    places = ("rewards/0001", "checkpoints/0000", "checkpoints/0003")
+    return {place: (out / place / "model.safetensors").read_bytes() for place in places}
+
+
+def test_a_run_killed_in_each_of_its_stages_ends_like_an_undisturbed_one(
+    tmp_path: Path, base: Path, questions: Path
+):
+    calm, rough = tmp_path / "calm", tmp_path / "rough"
+    done = finish(command(calm, base, questions))
+    assert done.returncode == 0, done.stderr
+    told = figures(calm)
+    summaries = [told[f"iterations/000{number}.json"] for number in range(4)]
+    assert [one["proxy"] is None for one in summaries] == [True, False, False, False]
+    assert weights(calm)["checkpoints/0000"] == (calm / "checkpoints/0001/model.safetensors").read_bytes()
+    assert [one["trained_tokens"] > 0 for one in summaries[1:]] == [False, True, True]
+    assert 0 <= summaries[2]["learn"]["reward_pair_accuracy"] <= 1
+    assert summaries[2]["learn"]["kl"] == pytest.approx(0.0, abs=1e-3)  # the clone itself sampled
+    assert {one.name for one in (calm / "rewards").iterdir()} == {"0001"}
+    assert (calm / "report.html").is_file()
+
+    words = command(rough, base, questions)
+    for stage, moment in MOMENTS.items():
+        with subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+            deadline = time.monotonic() + 600
+            while not moment.has_come(rough):
+                assert process.poll() is None, f"too late for {stage}"
+                assert time.monotonic() < deadline
+                time.sleep(0.01)
+            process.kill()
+        words = agentevol("run", "--resume", str(rough))
+    done = finish(words)
+    assert done.returncode == 0, done.stderr
+    assert figures(rough) == told
+    assert weights(rough) == weights(calm)
+
+
+def test_the_benchmark_prints_the_table_and_goes_on_from_its_file(
+    tmp_path: Path, base: Path, questions: Path
+):
+    file = tmp_path / "rlhf.json"
+    settings = [f"base={base}", *(one for one in FEW if not one.startswith(("name", "evaluate")))]
+    words = ["bench", "rlhf", "--env", f"questions:{questions}", "--rounds", "2", "--tasks", "4"]
+    words += ["--arms", "sft,rlhf", "--file", str(file), *(w for one in settings for w in ("--set", one))]
+    ran = finish(agentevol(*words))
+    assert ran.returncode == 0, ran.stderr
+    assert "right answers to 4 held-out questions of each arm and seed, in percent" in ran.stdout
+    assert "\nrlhf - sft " in ran.stdout
+    clone, trained = json.loads(file.read_text())["outcomes"]
+    assert clone["rounds"] == trained["rounds"][:1]  # one clone for all arms of a seed
+    assert clone["kl"] == 0.0
+    assert [one["samples"] for one in trained["rounds"]] == [0, EXPLORED, EXPLORED]
+    again = finish(agentevol(*words))
+    assert again.stdout == ran.stdout
