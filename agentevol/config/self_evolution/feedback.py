@@ -28,7 +28,7 @@ FLAG = "flag"
 SOURCE_KINDS = ("human", "judge", "environment", "self")
 
 
-OPTIONS = ("only", "aggregate", "high", "low")
+OPTIONS = ("only", "aggregate", "conflict", "high", "low")
 """Settings that need `feedback.sources`."""
 
 
@@ -50,6 +50,10 @@ class FeedbackConfig(Section):
     """For `weighted`: weights of sources (`human:Anna`), or of kinds of sources (`judge`); others have 1."""
     kappa: float = Field(default=1.0, ge=0, allow_inf_nan=False)
     """For `pessimistic`: number of standard deviations that are subtracted."""
+    conflict: Literal["keep", "drop"] = "keep"
+    """Scores and comparisons of whole episodes that contradict the recorded outcome: learnt from and counted,
+    or left out.
+    """
     high: float = Field(default=0.7, ge=0, le=1)
     """For labels: mean score from which an episode is desirable, on a scale from 0 (worst) to 1."""
     low: float = Field(default=0.3, ge=0, le=1)

@@ -10,7 +10,7 @@ from agentevol.core.algorithms.contract import Objective
 from agentevol.core.protocols import TrainingSequence
 from agentevol.data.feedback.aggregation.aggregate import Aggregated
 from agentevol.data.feedback.lessons import LESSONS, Material
-from agentevol.data.feedback.outcomes import against_outcome
+from agentevol.data.feedback.outcomes import contradicts
 from agentevol.data.feedback.scores import aggregated
 from agentevol.data.feedback.usable import Usable, usable
 from agentevol.learn.batches.trainable_sequences import NothingToLearn
@@ -79,14 +79,15 @@ def taught(
 
     Raises `ConfigError`.
     """
-    found = usable(opinions, episodes, split)
+    found = usable(opinions, episodes, split, drops_conflicts=config.feedback.conflict == "drop")
     lesson = LESSONS[chosen.algorithm.data](Material(found, episodes, config, chosen, renderer))
     by_score = config.select.score == OPINION
     scores = aggregated(found.scores, config.feedback, episodes) if by_score else Aggregated({})
     made = dict(lesson.made)
     if by_score:
         made["scored_episodes"] = len(scores.values)
-    made["against_outcome"] = against_outcome((*found.scores, *found.comparisons), episodes)
+    judged = (*found.scores, *found.comparisons)
+    made["against_outcome"] = sum(contradicts(one, episodes) for one in judged)
     made |= {f"{BELOW_CHANCE}{name}": 1 for name in sorted(lesson.below_chance | scores.below_chance)}
     return Taught(
         lesson.sequences,

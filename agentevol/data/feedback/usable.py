@@ -4,12 +4,14 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from agentevol.data.feedback.outcomes import contradicts
 from agentevol.data.feedback.rules import NO_SCALE, why_no_correction, why_no_episode, why_no_pair
 from agentgym_store.feedback.records import Comparison, Correction, Dimensions, Feedback, Flag, Score
 from agentgym_store.records import Trajectory
 
 ELSEWHERE = "of episodes that are not chosen"
 FLAGGED = "of flagged episodes"
+CONFLICT = "against the outcome"
 
 
 @dataclass(frozen=True)
@@ -31,14 +33,24 @@ class Usable:
     """Reason -> number of opinions."""
 
 
-def usable(opinions: Sequence[Feedback], episodes: Mapping[str, Trajectory], split: str) -> Usable:
-    """Sort the opinions; `episodes` are the chosen ones by id, and `split` the one that may be learnt."""
+def usable(
+    opinions: Sequence[Feedback],
+    episodes: Mapping[str, Trajectory],
+    split: str,
+    *,
+    drops_conflicts: bool = False,
+) -> Usable:
+    """Sort the opinions; `episodes` are the chosen ones by id, `split` is the one that may be learnt, and
+    `drops_conflicts` leaves out opinions against the outcome.
+    """
     flagged = frozenset(one.trajectory_id for one in opinions if isinstance(one.opinion, Flag))
     left_out, kept = Counter[str](), list[Feedback]()
     for one in opinions:
         if isinstance(one.opinion, Flag):
             continue
         reason = _why_not(one, episodes, flagged, split)
+        if not reason and drops_conflicts and contradicts(one, episodes):
+            reason = CONFLICT
         if reason:
             left_out[reason] += 1
         else:

@@ -5,7 +5,7 @@ from support.trajectories import trajectory
 
 from agentevol.config.self_evolution.feedback import FeedbackConfig
 from agentevol.data.feedback.flags import with_flags
-from agentevol.data.feedback.outcomes import against_outcome
+from agentevol.data.feedback.outcomes import contradicts
 from agentevol.data.feedback.turns import named, turn_labels
 from agentevol.data.feedback.usable import usable
 from agentevol.data.training_sequences import costs
@@ -66,14 +66,29 @@ def test_a_flagged_episode_has_the_cost_at_its_end_and_others_have_none() -> Non
     assert first.total_reward == 1
 
 
-def test_opinions_against_the_outcome_are_counted() -> None:
-    episodes = {"won": episode("won", 1), "lost": episode("lost", 0)}
+EPISODES = {"won": episode("won", 1), "lost": episode("lost", 0)}
 
-    def better(this: str, other: str) -> Feedback:
-        return said({"kind": "comparison", "other": other, "verdict": "better"}, of=this)
 
-    contradicting = [score(5, of="lost"), score(1, of="won"), better("lost", "won")]
-    fitting = [score(5, of="won"), score(3, of="lost"), better("won", "lost"), score(5, 0, of="lost")]
-    unknown = [score(5, of="elsewhere")]
-    assert against_outcome(contradicting, episodes) == 3
-    assert against_outcome([*fitting, *unknown], episodes) == 0
+def better(this: str, other: str) -> Feedback:
+    return said({"kind": "comparison", "other": other, "verdict": "better"}, of=this)
+
+
+CONTRADICTING = [score(5, of="lost"), score(1, of="won"), better("lost", "won")]
+FITTING = [score(5, of="won"), score(3, of="lost"), better("won", "lost"), score(5, 0, of="lost")]
+
+
+@pytest.mark.parametrize("one", CONTRADICTING)
+def test_an_opinion_contradicts_the_outcome(one: Feedback) -> None:
+    assert contradicts(one, EPISODES)
+
+
+@pytest.mark.parametrize("one", [*FITTING, score(5, of="elsewhere"), better("won", "elsewhere")])
+def test_an_opinion_contradicts_no_outcome_that_it_fits_or_that_is_unknown(one: Feedback) -> None:
+    assert not contradicts(one, EPISODES)
+
+
+def test_opinions_against_the_outcome_are_left_out_where_that_is_asked_for() -> None:
+    rated = [score(5, of="lost"), score(1, of="won"), score(5, of="won")]
+    kept, dropped = (usable(rated, EPISODES, "train", drops_conflicts=drops) for drops in (False, True))
+    assert (kept.scores, dict(kept.left_out)) == (tuple(rated), {})
+    assert (dropped.scores, dict(dropped.left_out)) == (tuple(rated[2:]), {"against the outcome": 2})
