@@ -299,7 +299,10 @@ def _feedback(config: RunConfig) -> list[str]:
         return []
     about = "explored episodes" if config.retained is None else "explored and retained episodes"
     place = "in place of the selected episodes" if feedback.only else "beside the selected episodes"
-    return [f"feedback: opinions of {', '.join(feedback.sources)} about {about}, {place}"]
+    told = [f"feedback: opinions of {', '.join(feedback.sources)} about {about}, {place}"]
+    told += ["several as one by " + repr(feedback.aggregate)] if feedback.aggregate != "mean" else []
+    told += ["without those against the outcome"] if feedback.conflict == "drop" else []
+    return ["; ".join(told)]
 
 
 def _labels(config: RunConfig) -> str:

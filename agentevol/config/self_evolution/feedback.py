@@ -169,6 +169,11 @@ def check_algorithm(
             f"feedback.aggregate has no effect: learn.algorithm {name!r} learns from corrections and flags,"
             " which are not aggregated"
         )
+    if feedback.conflict != "keep" and not (aggregated and data != "steps"):
+        raise ValueError(
+            f"feedback.conflict has no effect: learn.algorithm {name!r} learns from no score or comparison of"
+            " whole episodes"
+        )
     default = FeedbackConfig(sources=feedback.sources)
     if data != "labels" and (feedback.high, feedback.low) != (default.high, default.low):
         raise ValueError(

@@ -8,10 +8,11 @@ from agentevol.ui.context import Shared
 from agentevol.ui.feedback.given import check_fits, checked_back, given_feedback, withdrawal
 from agentevol.ui.feedback.lessons import lessons
 from agentevol.ui.feedback.listing import listing
+from agentevol.ui.feedback.queue import rate_next
 from agentevol.ui.feedback.shown import WITHDRAWN
 from agentevol.ui.forms import Fields, see
 from agentevol.ui.pages import page, with_query
-from agentevol.ui.person import given_name, keep_name
+from agentevol.ui.person import given_name, keep_name, known_name
 from agentevol.ui.reader.reading import find_episode
 from agentgym_store.feedback.records import Comparison
 
@@ -29,6 +30,7 @@ def opinions(request: Request, context: Shared, key: str) -> HTMLResponse:
         source=source,
         view=listing(source, standing),
         lessons=lessons(source, standing),
+        following=rate_next(context.tables, source, standing, known_name(request)),
         listed=command("feedback", "list", source.place, "--json"),
     )
 

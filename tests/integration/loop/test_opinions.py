@@ -278,10 +278,15 @@ def test_settings_without_an_effect_are_errors(settings: list[str], reason: str)
         load(None, ["env=guess", *settings])
 
 
+PESSIMISTIC = ("algorithm=dpo", "feedback.aggregate=pessimistic", "feedback.conflict=drop")
+
+
 def test_the_plan_says_whose_opinions_are_learnt(base: Path) -> None:
-    config = load(None, ["env=guess", f"base={base}", "feedback.sources=[human:Anna,judge]"])
+    settings = ["env=guess", f"base={base}", "feedback.sources=[human:Anna,judge]"]
     line = "feedback: opinions of human:Anna, judge about explored episodes, beside the selected episodes"
-    assert line in plan(config)
+    assert line in plan(load(None, settings))
+    chosen = load(None, [*settings, *PESSIMISTIC])
+    assert f"{line}; several as one by 'pessimistic'; without those against the outcome" in plan(chosen)
     assert not [one for one in plan(load(None, ["env=guess", f"base={base}"])) if "feedback" in one]
 
 

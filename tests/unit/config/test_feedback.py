@@ -69,6 +69,7 @@ def test_these_settings_of_a_run_go_together(settings: tuple[str, ...]) -> None:
     [
         (("algorithm=grpo", "select.score=feedback"), "needs feedback.sources"),
         (("algorithm=grpo", "feedback=human"), "feedback.. has no effect"),
+        (("algorithm=sft", "feedback=human", "feedback.conflict=drop"), "feedback.conflict has no effect"),
         (("algorithm=lagrangian", "constraints.flag.limit=0.1"), "has no effect without feedback.sources"),
         (
             (

@@ -1,5 +1,7 @@
 """The forms of feedback over ASGI: what they save, what they refuse, and what the pages show then."""
 
+import html
+import re
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -14,6 +16,7 @@ from agentevol.ui.settings import UiSettings
 from agentgym_store.feedback.latest import standing
 from agentgym_store.feedback.records import Comparison, Correction, Feedback, Flag, Score
 from agentgym_store.feedback.table import FeedbackTable
+from agentgym_store.store import Store
 
 GROUP = "first/explore/0001/guess-5/"
 HELD_OUT = "first/evaluate/0001/guess-0/0"
@@ -248,3 +251,32 @@ def test_the_filters_of_the_list_stay(client: TestClient, key: str) -> None:
     assert query["purpose"] == ["explore"]
     assert len(query["saved"]) == 1
     assert query["saved"] != ["x"]
+
+
+def rate_next(client: TestClient, key: str) -> list[str]:
+    """Episodes under the heading “Rate next”."""
+    _, _, section = client.get(f"/feedback/{key}").text.partition("Rate next")
+    links = re.findall(r'href="([^"]*one[^"]*)"', section.partition("</section>")[0])
+    return [parse_qs(urlsplit(html.unescape(link)).query)["id"][0] for link in links]
+
+
+def test_the_page_says_what_to_rate_next_and_leaves_out_what_this_person_has_rated(
+    client: TestClient, key: str
+) -> None:
+    before = rate_next(client, key)
+    assert f"{GROUP}0" in before
+    assert HELD_OUT not in before
+    send(client, key, score="4")
+    assert f"{GROUP}0" not in rate_next(client, key)
+    assert rate_next(client, key)
+
+
+def test_an_episode_whose_outcome_another_person_contradicts_is_rated_next(
+    run: Path, client: TestClient, key: str
+) -> None:
+    outcomes = {t.id: t.total_reward for t in Store(run / "trajectories").trajectories()}
+    lost = next(name for name in rate_next(client, key) if outcomes[name] == 0)
+    send(client, key, id=lost, score="5", name="Bob")
+    send(client, key, score="3", name="Anna")
+    assert rate_next(client, key)[0] == lost
+    assert "2 opinions, outcome among them, differ by 0.50" in client.get(f"/feedback/{key}").text

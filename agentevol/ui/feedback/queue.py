@@ -1,0 +1,42 @@
+"""Episodes that a person should rate next."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+from agentevol.data.feedback.sources.queue import Queued, queue
+from agentevol.ui.library import Source
+from agentevol.ui.pages import address
+from agentevol.ui.tables import Tables, collected
+from agentgym_store.feedback.records import Feedback
+from agentgym_store.store import Where
+
+SHOWN = 10
+EXPLORED = Where(purpose="explore")
+
+
+@dataclass(frozen=True)
+class Next:
+    """A row."""
+
+    episode: str
+    why: str
+    href: str
+
+
+def rate_next(tables: Tables, source: Source, opinions: Sequence[Feedback], name: str) -> list[Next]:
+    """Scored episodes of exploration, without those that `name` has rated: those on which sources and
+    outcome differ most, and every fifth at random. `opinions` are those that stand.
+    """
+    frame = tables.snapshot(source, EXPLORED).frame.select("id", "total_reward").drop_nulls()
+    returns = dict(collected(frame).iter_rows())
+    outcomes = {one: reward for one, reward in returns.items() if 0 <= reward <= 1}
+    own = [one for one in opinions if one.trajectory_id in returns]
+    found = queue(list(returns), own, outcomes, person=f"human:{name}" if name else "")
+    return [_row(source, one) for one in islice(found, SHOWN)]
+
+
+def _row(source: Source, one: Queued) -> Next:
+    apart = f"{one.sources} opinions, outcome among them, differ by {one.disagreement:.2f}"
+    why = "at random" if one.at_random else apart
+    return Next(one.episode, why, address("episodes", source.key, "one", id=one.episode) + "#feedback")
