@@ -6,7 +6,7 @@ from statistics import fmean
 from agentevol.cli.benchmarks.evolution.experiment import Experiment, Row
 from agentevol.cli.benchmarks.spreads import less, spread
 
-WIDTH, NAME = 18, 26
+WIDTH, NAME = 18, 32
 """Characters of a figure with its interval, and of an arm's name."""
 
 
@@ -30,10 +30,11 @@ def table(experiment: Experiment, rows: Sequence[Row]) -> Iterator[str]:
 
 def _differences(experiment: Experiment, found: Mapping[str, Mapping[int, Row]]) -> Iterator[str]:
     control = found.get(experiment.control, {})
-    for arm, by_seed in found.items():
+    others = {arm: rows for arm, rows in found.items() if arm != experiment.control and rows.keys() & control}
+    if others:
+        yield f"\nless {experiment.control}, seed by seed"
+    for arm, by_seed in others.items():
         seeds = sorted(by_seed.keys() & control.keys())
-        if arm == experiment.control or not seeds:
-            continue
         cells = [
             spread(
                 [less(by_seed[seed].figures.get(name), control[seed].figures.get(name)) for seed in seeds],
@@ -42,8 +43,7 @@ def _differences(experiment: Experiment, found: Mapping[str, Mapping[int, Row]])
             )
             for name, _, places in experiment.columns
         ]
-        told = f"less {experiment.control}: {arm}"
-        yield f"{told:{NAME}}{len(seeds):>6}" + "".join(f"{cell:>{WIDTH}}" for cell in cells)
+        yield f"{arm:{NAME}}{len(seeds):>6}" + "".join(f"{cell:>{WIDTH}}" for cell in cells)
 
 
 def _curves(experiment: Experiment, found: Mapping[str, Mapping[int, Row]]) -> Iterator[str]:
