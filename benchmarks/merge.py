@@ -248,6 +248,7 @@ def prices_of(folder: RunFolder, run: Stages) -> Prices:
         priced,
         run.context.episodes,
         CacheKeys(priced, folder.checkpoints.accepted(0)),
+        lambda _, explored: explored,
     )
 
 

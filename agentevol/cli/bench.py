@@ -220,3 +220,7 @@ def _measure(name: str, json: bool, **options: object) -> None:
     """Run a benchmark with the options that were given."""
     given = {option: value for option, value in options.items() if value is not None}
     import_module(f"agentevol.cli.benchmarks.{name}").main(json=json, **given)
+
+
+NAMES = tuple(command.callback.__name__ for command in app.registered_commands if command.callback)
+"""Benchmarks by name: modules of `agentevol.cli.benchmarks`."""

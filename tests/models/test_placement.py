@@ -147,7 +147,9 @@ def test_a_preset_sets_processes_and_what_is_given_goes_over_it(name: str, tmp_p
 
 def test_the_presets_are_those_that_the_help_names():
     assert names() == ["cpu", "eight-gpus", "multi-node", "one-gpu"]
-    with pytest.raises(ConfigError, match=r"no preset named 'nine-gpus'; there are: aml, .*, one-gpu"):
+    with pytest.raises(
+        ConfigError, match=r"no preset named 'nine-gpus'; there are: rlhf, .*, aml, .*, one-gpu"
+    ):
         load(None, preset="nine-gpus")
 
 

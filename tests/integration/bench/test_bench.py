@@ -5,13 +5,12 @@ import json
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import get_args
 
 import pytest
 from typer.testing import CliRunner
 
 from agentevol.cli import app
-from agentevol.cli.bench import Name
+from agentevol.cli.bench import NAMES
 from agentevol.cli.benchmarks import startup, store
 from agentevol.cli.benchmarks.env import alfworld
 from agentevol.cli.benchmarks.figures import Figure, ratio
@@ -74,23 +73,23 @@ def test_start_up_is_measured_beside_an_empty_interpreter(
 
 
 def test_every_name_of_the_command_is_a_module() -> None:
-    assert [name for name in get_args(Name) if find_spec(f"agentevol.cli.benchmarks.{name}") is None] == []
+    assert [name for name in NAMES if find_spec(f"agentevol.cli.benchmarks.{name}") is None] == []
     assert find_spec("agentevol.cli.benchmarks.nothing") is None
 
 
 @pytest.mark.parametrize(
-    ("words", "reason"),
+    "words",
     [
-        (["store", "--engine", "vllm"], "--engine is an option of bench rollout"),
-        (["learn", "--size", "large"], "--size is an option of bench rollout"),
-        (["store", "--openenv", __file__], "--openenv is an option of bench serve"),
-        (["learn", "--turns", "5"], "--turns is an option of bench store"),
+        ["store", "--engine", "vllm"],
+        ["learn", "--size", "large"],
+        ["store", "--openenv", __file__],
+        ["learn", "--turns", "5"],
     ],
 )
-def test_an_option_of_another_benchmark_is_refused(words: list[str], reason: str) -> None:
+def test_an_option_of_another_benchmark_is_refused(words: list[str]) -> None:
     result = CliRunner().invoke(app, ["bench", *words])
     assert result.exit_code == 2
-    assert reason in result.output
+    assert f"No such option: {words[1]}" in result.output
 
 
 def test_the_store_is_measured_at_two_sizes_and_beside_plain_parquet(
@@ -139,5 +138,5 @@ def test_a_figure_is_held_against_its_budget_or_the_growth_of_the_table(
 
 def test_an_operation_is_measured_in_a_process_of_its_own(tmp_path: Path) -> None:
     assert work.in_a_process("append", tmp_path, 3).result == 3
-    with pytest.raises(RuntimeError, match=r"export of 3 episodes failed(?s:.*)there is no table"):
+    with pytest.raises(RuntimeError, match=r"export of 3 failed(?s:.*)there is no table"):
         work.in_a_process("export", tmp_path / "none", 3)

@@ -37,6 +37,7 @@ FACTS: dict[str, Any] = {
     "environment": WORDS,
     "repeated": st.floats(0, 1),
     "answer_tokens": st.lists(st.integers(0, 9), max_size=3).map(tuple),
+    "baseline": st.none() | st.floats(0, 1),
 }
 SEQUENCE: dict[str, Any] = {
     "token_ids": arrays(np.int32, 3, elements=st.integers(0, 9)),
@@ -50,6 +51,7 @@ SEQUENCE: dict[str, Any] = {
     "unit": WORDS,
     "side": st.sampled_from([-1, 0, 1]),
     "margin": st.floats(0, 1),
+    "preference": st.floats(0, 1),
     "labels": st.none() | arrays(np.float32, (3, 1), elements=NUMBERS),
     "replayed": st.booleans(),
     "label_samples": st.none() | arrays(np.float32, 3, elements=st.floats(0, 9, width=32)),

@@ -366,8 +366,8 @@ def test_sequences_are_mapped_and_not_copied(tmp_path: Path):
 
 FACTS = EpisodeFacts("g", (1.0,), ("",), (0,), (False,), truncated=False)
 OTHERS: dict[str, Any] = {
-    "episode": FACTS, "unit": "pair 1", "side": 1, "margin": 0.5, "replayed": True, "turn": None,
-    "labels": np.zeros((6, 1), np.float32), "label_samples": np.zeros(6, np.float32),
+    "episode": FACTS, "unit": "pair 1", "side": 1, "margin": 0.5, "preference": 0.5, "replayed": True,
+    "turn": None, "labels": np.zeros((6, 1), np.float32), "label_samples": np.zeros(6, np.float32),
 }  # fmt: skip
 """Values of fields that sequences of imitation do not have."""
 

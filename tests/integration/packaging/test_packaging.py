@@ -6,12 +6,11 @@ import sys
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import get_args
 
 import pytest
 
 from agentevol.cli import MODULES
-from agentevol.cli.bench import Name
+from agentevol.cli.bench import NAMES
 from agentevol.core.algorithms.registry import ALGORITHMS
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -29,7 +28,7 @@ ENTRY_POINTS = (
     "agentevol.cli",
     "agentevol.cli.reference",  # `make docs`
     *(f"agentevol.cli.{name}" for name in MODULES),
-    *(f"agentevol.cli.benchmarks.{name}" for name in get_args(Name)),
+    *(f"agentevol.cli.benchmarks.{name}" for name in NAMES),
     "agentevol.cli.benchmarks.env.alfworld",
     "agentevol.cli.benchmarks.env.assistant",
     "agentevol.cli.benchmarks.env.webshop",
