@@ -1,16 +1,15 @@
 """Tiny models that were trained to answer with a digit after the transcript of an episode."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import torch
 from support.runs import episode_request, requested
 from transformers import LlamaConfig, LlamaForCausalLM
 
+from agentevol.cli.benchmarks.evolution.judging_policies import judgement
 from agentevol.config.sections.learner import LearnConfig
-from agentevol.core.protocols import Checkpoint, LearnerJob, TrainingSequence
+from agentevol.core.protocols import Checkpoint, LearnerJob
 from agentevol.data.judges.judging import as_text
 from agentevol.data.self_evaluation.rubric import messages
 from agentevol.learn.learner import GradientLearner
@@ -37,7 +36,7 @@ def write_judge(folder: Path, episodes: Sequence[Trajectory], digit: Digit, *, s
     """
     start = _random(folder.with_name(f"{folder.name}-random"), episodes)
     renderer = ChatRenderer(load_tokenizer(start.path))
-    sequences = [_answered(renderer, t, digit(t), shows_end) for t in episodes]
+    sequences = [judgement(renderer, t, digit(t), shows_end=shows_end) for t in episodes]
     how = LearnConfig(
         algorithm="sft",
         learning_rate=3e-3,
@@ -70,12 +69,3 @@ def _random(folder: Path, episodes: Sequence[Trajectory]) -> Checkpoint:
     LlamaForCausalLM(config).save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return Checkpoint(folder, 0)
-
-
-def _answered(renderer: ChatRenderer, t: Trajectory, digit: int, shows_end: bool) -> TrainingSequence:
-    prompt = renderer.prompt(messages(as_text(t), shows_end=shows_end))
-    ids = np.asarray([*prompt, *renderer.action_ids(str(digit))], np.int32)
-    plain = TrainingSequence(
-        ids, np.arange(len(ids)) >= len(prompt), np.full(len(ids), np.nan, np.float32), 1.0, t.id
-    )
-    return replace(plain, environment=t.env)

@@ -4,17 +4,37 @@
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from agentevol.core.errors import ConfigError
 from agentgym_envs.core import Record
 from agentgym_store.files import whole_file
 
+K = TypeVar("K", bound=Hashable)
+R = TypeVar("R", bound=Record)
 
-def kept_records(file: Path | None, settings: Mapping[str, Any]) -> list[Any]:
-    """Outcomes in a file as JSON values; none without one. Raises `ConfigError` for a file of other settings,
+
+def completed(
+    wanted: Iterable[K],
+    found: dict[K, R],
+    make: Callable[[K], R],
+    file: Path | None,
+    settings: Mapping[str, Any],
+) -> list[R]:
+    """Outcomes of the wanted trials: those that were found, and the others as they are made and kept."""
+    outcomes = list[R]()
+    for trial in wanted:
+        if trial not in found:
+            found[trial] = make(trial)
+            keep_records(file, settings, list(found.values()))
+        outcomes.append(found[trial])
+    return outcomes
+
+
+def kept_records(file: Path | None, settings: Mapping[str, Any], kind: type[R]) -> list[R]:
+    """Outcomes of this kind in a file; none without one. Raises `ConfigError` for a file of other settings,
     and for one that holds no outcomes.
     """
     if file is None or not file.is_file():
@@ -26,7 +46,7 @@ def kept_records(file: Path | None, settings: Mapping[str, Any]) -> list[Any]:
         raise ConfigError(f"{file} has no outcomes of a benchmark: name another file") from cause
     if known != json.loads(json.dumps(settings)):
         raise ConfigError(f"{file} has outcomes of other settings: name another file")
-    return outcomes
+    return [kind.model_validate(one) for one in outcomes]
 
 
 def keep_records(file: Path | None, settings: Mapping[str, Any], outcomes: Sequence[Record]) -> None:

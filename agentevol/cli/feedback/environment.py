@@ -5,8 +5,7 @@ from typing import Annotated
 import typer
 
 from agentevol.cli.console.output import AsJson, print_json
-from agentevol.cli.trajectories.tables import Iteration, OnlyPurpose, Table, open_table
-from agentgym_store.purposes import Purpose
+from agentevol.cli.trajectories.tables import EXPLORED, Iteration, OnlyPurpose, OnlySplit, Table, open_table
 
 NAMES = ("return", "turn_reward", "efficiency", "valid", "costs")
 """Rules of `agentevol.data.feedback.sources.environment`, which is slow to import."""
@@ -14,15 +13,13 @@ Rules = Annotated[
     list[str] | None,
     typer.Option("--rule", help=f"{', '.join(NAMES)}; may be repeated. Default: all but turn_reward."),
 ]
-Split = Annotated[str | None, typer.Option(help="Only episodes of this split.")]
 USUAL = ("return", "efficiency", "valid", "costs")
-EXPLORED: Purpose = "explore"
 
 
 def add_environment(
     path: Table,
     rules: Rules = None,
-    split: Split = None,
+    split: OnlySplit = None,
     iteration: Iteration = None,
     purpose: OnlyPurpose = EXPLORED,
     json: AsJson = False,

@@ -5,14 +5,11 @@ from typing import Annotated
 import typer
 
 from agentevol.cli.console.output import AsJson, print_json, print_table
-from agentevol.cli.trajectories.tables import Iteration, OnlyPurpose, Table, open_table
-from agentgym_store.purposes import Purpose
+from agentevol.cli.trajectories.tables import EXPLORED, Iteration, OnlyPurpose, OnlySplit, Table, open_table
 
 Person = Annotated[str, typer.Option("--as", help="Who rates: human:NAME. What they have rated is left out.")]
 Limit = Annotated[int, typer.Option(min=1, help="Number of episodes.")]
 Seed = Annotated[int, typer.Option(help="Of the fifth that is drawn at random.")]
-Split = Annotated[str | None, typer.Option(help="Only episodes of this split.")]
-EXPLORED: Purpose = "explore"
 COLUMNS = ("episode", "disagreement", "sources", "drawn")
 
 
@@ -21,7 +18,7 @@ def show_queue(
     person: Person,
     limit: Limit = 20,
     seed: Seed = 0,
-    split: Split = None,
+    split: OnlySplit = None,
     iteration: Iteration = None,
     purpose: OnlyPurpose = EXPLORED,
     json: AsJson = False,
@@ -33,7 +30,7 @@ def show_queue(
     from itertools import islice
 
     from agentevol.data.feedback.opinions import feedback_on
-    from agentevol.data.feedback.sources.queue import queue
+    from agentevol.data.feedback.sources.queue import following
     from agentgym_store.feedback.latest import standing
     from agentgym_store.store import Where
     from agentgym_store.urls import named
@@ -42,10 +39,8 @@ def show_queue(
         raise typer.BadParameter(f"--as names a person, as human:Anna, not {person!r}")
     where = Where(split=split, iteration=iteration, purpose=purpose)
     rows = dict(open_table(path).rows(("id", "total_reward"), where))
-    outcomes = {name: reward for name, reward in rows.items() if reward is not None and 0 <= reward <= 1}
-    chosen = [name for name, reward in rows.items() if reward is not None]
-    opinions = [one for one in standing(feedback_on(named(path)).records()) if one.trajectory_id in rows]
-    found = list(islice(queue(chosen, opinions, outcomes, person=person, seed=seed), limit))
+    opinions = standing(feedback_on(named(path)).records())
+    found = list(islice(following(rows, opinions, person=person, seed=seed), limit))
     if json:
         print_json([vars(one) for one in found])
         return
@@ -54,6 +49,5 @@ def show_queue(
         COLUMNS,
         [(one.episode, f"{one.disagreement:.2f}", one.sources, told[one.at_random]) for one in found],
     )
-    print(
-        f"{len(found):,} of {len(chosen):,} episodes; rate with `agentevol ui`, or `agentevol feedback add`"
-    )
+    scored = sum(reward is not None for reward in rows.values())
+    print(f"{len(found):,} of {scored:,} episodes; rate with `agentevol ui`, or `agentevol feedback add`")

@@ -19,6 +19,9 @@ WithFeedback = Annotated[
         "--with-feedback", help="Only episodes with an opinion of this kind, of any kind, or with none."
     ),
 ]
+OnlySplit = Annotated[str | None, typer.Option(help="Only episodes of this split.")]
+EXPLORED: Purpose = "explore"
+"""Purpose by default of commands about what a policy did."""
 OnlyPurpose = Annotated[Purpose | None, typer.Option(help="Only episodes of this purpose.")]
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from agentevol.core.action_formats.registry import action_format
 from agentevol.core.errors import FormatFault
-from agentevol.data.feedback.comparisons import majorities
+from agentevol.data.feedback.aggregation.aggregate import preferences
 from agentevol.data.feedback.opinions import TRAIN
 from agentevol.data.feedback.usable import Usable, usable
 from agentgym_store.exports.contract import Tally
@@ -79,4 +79,4 @@ def corrected_messages(
 
 def preferred(found: Usable, episodes: Mapping[str, Trajectory]) -> Sequence[tuple[Trajectory, Trajectory]]:
     """Better and worse episode of each pair with a majority."""
-    return [(episodes[one], episodes[other]) for one, other in majorities(found.comparisons)[0]]
+    return [(episodes[one], episodes[other]) for one, other in preferences(found.comparisons).probability]

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
 
-from agentevol.data.feedback.sources.queue import Queued, queue
+from agentevol.data.feedback.sources.queue import Queued, following
 from agentevol.ui.library import Source
 from agentevol.ui.pages import address
 from agentevol.ui.tables import Tables, collected
@@ -28,11 +28,9 @@ def rate_next(tables: Tables, source: Source, opinions: Sequence[Feedback], name
     """Scored episodes of exploration, without those that `name` has rated: those on which sources and
     outcome differ most, and every fifth at random. `opinions` are those that stand.
     """
-    frame = tables.snapshot(source, EXPLORED).frame.select("id", "total_reward").drop_nulls()
+    frame = tables.snapshot(source, EXPLORED).frame.select("id", "total_reward")
     returns = dict(collected(frame).iter_rows())
-    outcomes = {one: reward for one, reward in returns.items() if 0 <= reward <= 1}
-    own = [one for one in opinions if one.trajectory_id in returns]
-    found = queue(list(returns), own, outcomes, person=f"human:{name}" if name else "")
+    found = following(returns, opinions, person=f"human:{name}" if name else "")
     return [_row(source, one) for one in islice(found, SHOWN)]
 
 

@@ -10,10 +10,10 @@ from support.trajectories import trajectory
 from agentevol.cli.benchmarks.aml.arms import ARMS, Trial
 from agentevol.cli.benchmarks.aml.figures import PlayFigures, counted
 from agentevol.cli.benchmarks.aml.main import Comparison, named, seating_of
-from agentevol.cli.benchmarks.aml.outcomes import Outcome, kept
+from agentevol.cli.benchmarks.aml.outcomes import Outcome
 from agentevol.cli.benchmarks.aml.play import check_partner, figures_of
 from agentevol.cli.benchmarks.aml.table import table
-from agentevol.cli.benchmarks.kept_outcomes import keep_records
+from agentevol.cli.benchmarks.kept_outcomes import keep_records, kept_records
 from agentevol.config.presets.methods import METHODS
 from agentevol.config.sections.environment import EnvironmentConfig
 from agentevol.core.errors import ConfigError
@@ -204,9 +204,9 @@ def test_each_play_has_its_seats_and_families(
 
 def test_outcomes_are_kept_and_only_go_on_with_equal_settings(tmp_path: Path) -> None:
     file, settings = tmp_path / "aml.json", {"env": "social", "rounds": 2}
-    assert kept(file, settings) == kept(None, settings) == []
+    assert kept_records(file, settings, Outcome) == kept_records(None, settings, Outcome) == []
     outcomes = [outcome("bc", 0, 5.0, 20.0, {2: 4})]
     keep_records(file, settings, outcomes)
-    assert kept(file, settings) == outcomes
+    assert kept_records(file, settings, Outcome) == outcomes
     with pytest.raises(ConfigError, match=r"aml\.json has outcomes of other settings"):
-        kept(file, {**settings, "rounds": 3})
+        kept_records(file, {**settings, "rounds": 3}, Outcome)

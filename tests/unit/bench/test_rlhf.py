@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from agentevol.cli.benchmarks.kept_outcomes import keep_records
+from agentevol.cli.benchmarks.kept_outcomes import keep_records, kept_records
 from agentevol.cli.benchmarks.rlhf.arms import ARMS, PAIRS, Trial
 from agentevol.cli.benchmarks.rlhf.base import with_base
 from agentevol.cli.benchmarks.rlhf.main import Comparison, main, named
-from agentevol.cli.benchmarks.rlhf.outcomes import Outcome, Rate, Round, kept, round_of
+from agentevol.cli.benchmarks.rlhf.outcomes import Outcome, Rate, Round, round_of
 from agentevol.cli.benchmarks.rlhf.table import NAME, WIDTH, stop_of, table
 from agentevol.config.presets.methods import METHODS
 from agentevol.config.rewards.reward import PreferenceModelReward
@@ -159,12 +159,12 @@ def test_one_round_is_too_few() -> None:
 
 def test_outcomes_are_kept_and_only_go_on_with_equal_settings(tmp_path: Path) -> None:
     file, settings = tmp_path / "rlhf.json", Comparison("questions", 4, 50, ("explore.tasks=3",)).settings
-    assert kept(file, settings) == kept(None, settings) == []
+    assert kept_records(file, settings, Outcome) == kept_records(None, settings, Outcome) == []
     outcomes = [outcome("rlhf", 0, [40, 40, 50], scores=[0.1, 0.2])]
     keep_records(file, settings, outcomes)
-    assert kept(file, settings) == outcomes
+    assert kept_records(file, settings, Outcome) == outcomes
     with pytest.raises(ConfigError, match=r"rlhf\.json has outcomes of other settings"):
-        kept(file, Comparison("questions", 4, 60, ("explore.tasks=3",)).settings)
+        kept_records(file, Comparison("questions", 4, 60, ("explore.tasks=3",)).settings, Outcome)
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", json.dumps({"settings": {}}), json.dumps({"outcomes": []})])
@@ -172,4 +172,4 @@ def test_a_file_that_holds_no_outcomes_is_told_in_one_line(tmp_path: Path, text:
     file = tmp_path / "other.json"
     file.write_text(text)
     with pytest.raises(ConfigError, match=re.escape(f"{file} has no outcomes of a benchmark")):
-        kept(file, {})
+        kept_records(file, {}, Outcome)

@@ -17,22 +17,19 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
-
 from agentevol.cli.benchmarks.aml.arms import ARMS, MODEL, PARTNER, QUICK, SELF, Trial
-from agentevol.cli.benchmarks.aml.outcomes import Outcome, kept
+from agentevol.cli.benchmarks.aml.outcomes import Outcome
 from agentevol.cli.benchmarks.aml.play import check_partner, figures_of, has_seats
 from agentevol.cli.benchmarks.aml.table import table
 from agentevol.cli.benchmarks.figures import report
-from agentevol.cli.benchmarks.kept_outcomes import keep_records
-from agentevol.cli.benchmarks.progress import say
+from agentevol.cli.benchmarks.kept_outcomes import completed, kept_records
+from agentevol.cli.benchmarks.progress import run_on_stderr, say
 from agentevol.config.run import RunConfig
 from agentevol.core.action_formats.registry import ACTION_FORMATS
 from agentevol.core.errors import ConfigError
 from agentevol.core.protocols import Checkpoint
 from agentevol.loop.state.checkpoints import RunCheckpoints
 from agentevol.models.resolution import resolve
-from agentevol.runs import lifecycle
 from agentevol.runs.seating import BESIDE, Seating
 
 PLAIN = "plain"
@@ -115,14 +112,9 @@ def _short(arm: str) -> str:
 
 def _compared(trials: Sequence[Trial], comparison: Comparison, file: Path | None) -> dict[str, Any]:
     settings = comparison.settings
-    found = {one.trial: one for one in kept(file, settings)}
+    found = {one.trial: one for one in kept_records(file, settings, Outcome)}
     plays = _plays(comparison, comparison.config(trials[0]))
-    for trial in trials:
-        if trial not in found:
-            say(f"{trial.arm}, seed {trial.seed}")
-            found[trial] = _tried(trial, comparison, plays)
-            keep_records(file, settings, list(found.values()))
-    outcomes = [found[trial] for trial in trials]
+    outcomes = completed(trials, found, partial(_tried, comparison, plays), file, settings)
     for line in table(outcomes):
         print(line)
     return {**settings, "outcomes": [one.model_dump(mode="json") for one in outcomes]}
@@ -139,8 +131,9 @@ def _plays(comparison: Comparison, config: RunConfig) -> list[str]:
     return [PARTNER, SELF, *([MODEL] if model is not None else [])]
 
 
-def _tried(trial: Trial, comparison: Comparison, plays: Sequence[str]) -> Outcome:
+def _tried(comparison: Comparison, plays: Sequence[str], trial: Trial) -> Outcome:
     """Train an arm, and play its policy."""
+    say(f"{trial.arm}, seed {trial.seed}")
     config, began = comparison.config(trial), time.monotonic()
     with tempfile.TemporaryDirectory(prefix="agentevol-aml-") as name:
         checkpoint = resolve(config.base)
@@ -155,5 +148,5 @@ def _tried(trial: Trial, comparison: Comparison, plays: Sequence[str]) -> Outcom
 
 def _trained(config: RunConfig, folder: Path) -> Checkpoint:
     """Checkpoint of the last round."""
-    lifecycle.run(config, out=folder, console=Console(stderr=True, highlight=False))
+    run_on_stderr(config, folder)
     return RunCheckpoints(folder, config).accepted(config.iterations)

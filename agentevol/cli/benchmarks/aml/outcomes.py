@@ -1,14 +1,7 @@
-"""Outcomes of trials, and those of a file."""
-
-from collections.abc import Mapping
-from pathlib import Path
-from typing import Any
-
-from pydantic import TypeAdapter
+"""Outcomes of trials."""
 
 from agentevol.cli.benchmarks.aml.arms import Trial
 from agentevol.cli.benchmarks.aml.figures import PlayFigures
-from agentevol.cli.benchmarks.kept_outcomes import kept_records
 from agentgym_envs.core import Record
 
 
@@ -26,11 +19,3 @@ class Outcome(Record):
     def trial(self) -> Trial:
         """The trial."""
         return Trial(self.arm, self.seed)
-
-
-_OUTCOMES = TypeAdapter(list[Outcome])
-
-
-def kept(file: Path | None, settings: Mapping[str, Any]) -> list[Outcome]:
-    """Outcomes in a file; none without one. Raises `ConfigError` for a file of other settings."""
-    return _OUTCOMES.validate_python(kept_records(file, settings))

@@ -2,7 +2,7 @@
 
 Each arm of a seed learns once, from opinions about the same episodes of the starter, and is measured on the
 same held-out tasks. `corrections` imitate the expert's action at the first turn of a lost episode that leaves
-the expert's way; `demonstrations` imitate whole episodes of the expert, of as many tasks.
+the expert's way, of 200 episodes at most; `demonstrations` imitate 200 whole episodes of the expert.
 """
 
 import shutil
@@ -15,11 +15,10 @@ from pathlib import Path
 from random import Random
 from typing import Final
 
-from rich.console import Console
-
 from agentevol.cli.benchmarks.evolution.experiment import Column, Experiment, Row, Scale
 from agentevol.cli.benchmarks.evolution.play import played, success
 from agentevol.cli.benchmarks.evolution.raters import Rater, corrections, pairs
+from agentevol.cli.benchmarks.progress import console
 from agentevol.config.run import TrainConfig, load
 from agentevol.models.resolution import resolve
 from agentevol.runs import training
@@ -132,8 +131,7 @@ def _learnt(
 ) -> dict[str, float]:
     settings = [*given, f"base={STARTER}", f"seed={seed}", "learn.threads=1", *scale.settings]
     config = load(None, settings, TrainConfig)
-    quiet = Console(stderr=True, highlight=False)
-    report = training.train(table, config, out=out, where=where, console=quiet)
+    report = training.train(table, config, out=out, where=where, console=console())
     return {"tokens": report.metrics["tokens_trained"]}
 
 

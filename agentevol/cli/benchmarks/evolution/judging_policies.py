@@ -60,7 +60,7 @@ def write_judge(starter: Path, episodes: Sequence[Trajectory], digit: Digit, out
     so that it stays a player.
     """
     renderer = ChatRenderer(load_tokenizer(starter))
-    judged = [_judgement(renderer, t, digit(t)) for t in episodes]
+    judged = [judgement(renderer, t, digit(t)) for t in episodes]
     won = imitated([t for t in episodes if t.succeeded()], objective("sft"), SelectConfig())
     GradientLearner(LEARN).learn(LearnerJob(Checkpoint(starter, 0), [*judged, *won], out, seed=0))
 
@@ -76,8 +76,11 @@ def by_length(episodes: Sequence[Trajectory]) -> Digit:
     return lambda episode: HIGHEST if sampled_tokens(episode) > middle else LOWEST
 
 
-def _judgement(renderer: ChatRenderer, episode: Trajectory, digit: int) -> TrainingSequence:
-    prompt = renderer.prompt(messages(as_text(episode), shows_end=False))
+def judgement(
+    renderer: ChatRenderer, episode: Trajectory, digit: int, *, shows_end: bool = False
+) -> TrainingSequence:
+    """The rubric's question about an episode, with the digit as the answer that is learnt."""
+    prompt = renderer.prompt(messages(as_text(episode), shows_end=shows_end))
     ids = np.asarray([*prompt, *renderer.action_ids(str(digit))], np.int32)
     unknown = np.full(len(ids), np.nan, np.float32)
     return TrainingSequence(ids, np.arange(len(ids)) >= len(prompt), unknown, 1.0, episode.id)

@@ -16,7 +16,7 @@ from agentevol.cli.benchmarks.evolution.population import POPULATION
 from agentevol.cli.benchmarks.evolution.self_judgement import SELF_JUDGEMENT
 from agentevol.cli.benchmarks.evolution.table import table
 from agentevol.cli.benchmarks.figures import report
-from agentevol.cli.benchmarks.kept_outcomes import keep_records, kept_records
+from agentevol.cli.benchmarks.kept_outcomes import completed, kept_records
 from agentevol.cli.benchmarks.progress import say
 from agentevol.core.errors import ConfigError
 
@@ -45,23 +45,23 @@ def _tried(name: str, seeds: int, scale: Scale, file: Path | None) -> dict[str, 
     experiment = EXPERIMENTS[name]
     settings: dict[str, Any] = {"experiment": name, "rounds": scale.rounds, "tasks": scale.tasks}
     settings["settings"] = list(scale.settings)
-    found = {(one.part, one.seed): one for one in map(Outcome.model_validate, kept_records(file, settings))}
+    found = {(one.part, one.seed): one for one in kept_records(file, settings, Outcome)}
     wanted = [(part, seed) for seed in range(seeds) for part in experiment.parts]
     with tempfile.TemporaryDirectory(prefix="agentevol-evolution-") as place:
         common = Path(place) / "common"
-        for part, seed in wanted:
-            if (part, seed) in found:
-                continue
+
+        def make(trial: tuple[str, int]) -> Outcome:
             if not common.is_dir():
                 common.mkdir()
                 experiment.prepare(common, scale)
-            say(f"{name}: {part}, seed {seed}")
-            found[part, seed] = _outcome(experiment, part, seed, common, scale)
-            keep_records(file, settings, list(found.values()))
-    rows = [row for one in wanted for row in found[one].rows]
+            say(f"{name}: {trial[0]}, seed {trial[1]}")
+            return _outcome(experiment, *trial, common, scale)
+
+        outcomes = completed(wanted, found, make, file, settings)
+    rows = [row for one in outcomes for row in one.rows]
     for line in table(experiment, rows):
         print(line)
-    return {**settings, "outcomes": [found[one].model_dump(mode="json") for one in wanted]}
+    return {**settings, "outcomes": [one.model_dump(mode="json") for one in outcomes]}
 
 
 def _outcome(experiment: Experiment, part: str, seed: int, common: Path, scale: Scale) -> Outcome:

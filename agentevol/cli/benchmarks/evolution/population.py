@@ -11,20 +11,19 @@ from pathlib import Path
 from statistics import fmean
 
 import torch
-from rich.console import Console
 
 from agentevol.cli.benchmarks.evolution.experiment import Column, Experiment, Row, Scale
 from agentevol.cli.benchmarks.evolution.play import played, success
+from agentevol.cli.benchmarks.progress import run_on_stderr
 from agentevol.config.run import RunConfig, load
 from agentevol.config.self_evolution.population import PopulationConfig
 from agentevol.core.errors import ConfigError
-from agentevol.core.summaries import RunSummary
 from agentevol.learn.continual.averaging import write_mean
 from agentevol.loop.population.judgement import RESULT
 from agentevol.loop.population.members import first_legs, leg_config
 from agentevol.loop.population.records import read_record
+from agentevol.loop.state.checkpoints import RunCheckpoints
 from agentevol.models.resolution import resolve
-from agentevol.runs import lifecycle
 
 ENV, SIZE = "deliberate", 4
 SETTINGS = (
@@ -88,11 +87,11 @@ def _single(config: RunConfig, folder: Path, measure: _Measure) -> list[Row]:
     population = config.population or PopulationConfig(size=SIZE)
     found = list[tuple[float, Path]]()
     for leg in first_legs(config, population):
-        summary = _run(leg_config(config, leg), folder / leg.name)
+        summary = run_on_stderr(leg_config(config, leg), folder / leg.name)
         last = summary.iterations[-1]
         if last.validation is None:
             raise ConfigError(f"{folder / leg.name} has no validation")
-        weights = _weights(folder / leg.name, last.iteration)
+        weights = RunCheckpoints(folder / leg.name, config).accepted(last.iteration).path
         found.append((100 * last.validation.successes / last.validation.n, weights))
     found.sort(key=itemgetter(0), reverse=True)
     rates = [measure.success(weights) for _, weights in found]
@@ -106,25 +105,18 @@ def _single(config: RunConfig, folder: Path, measure: _Measure) -> list[Row]:
     ]
 
 
-def _run(config: RunConfig, out: Path) -> RunSummary:
-    return lifecycle.run(config, out=out, console=Console(stderr=True, highlight=False))
-
-
-def _weights(run: Path, iteration: int) -> Path:
-    return run / "checkpoints" / f"{iteration:04d}"
-
-
 def _rows(part: str, seed: int, _common: Path, folder: Path, scale: Scale) -> list[Row]:
     """Rows of four single runs, or of a population."""
     config, measure = load(None, run_settings(part, seed, scale)), _Measure(seed, scale)
     if part == SINGLE:
         return _single(config, folder, measure)
-    _run(config, folder / "run")
+    run_on_stderr(config, folder / "run")
     record = read_record(folder / "run")
     if record is None:
         raise ConfigError(f"{folder / 'run'} has no record of a population")
     best = 100 * record.spans[-1].members[0].standing.mean
-    return [measure.row(part, _weights(folder / "run", RESULT), members=1, chosen_by=best)]
+    result = RunCheckpoints(folder / "run", config).accepted(RESULT).path
+    return [measure.row(part, result, members=1, chosen_by=best)]
 
 
 POPULATION = Experiment(

@@ -44,9 +44,7 @@ def pairs(episodes: Sequence[Trajectory], count: int, generator: Random) -> list
     return [pair for *_, pair in sorted(by_rank, key=lambda one: one[:2])][:count]
 
 
-def corrections(
-    episodes: Sequence[Trajectory], environment: Environment, name: str = "expert"
-) -> Iterator[Feedback]:
+def corrections(episodes: Sequence[Trajectory], environment: Environment) -> Iterator[Feedback]:
     """The expert's action at the first turn of each lost episode that leaves the expert's way."""
     for episode in episodes:
         plan = environment.expert(environment.task(episode.task_id)) or ()
@@ -57,7 +55,7 @@ def corrections(
         yield Feedback(
             trajectory_id=episode.id,
             turn=turn,
-            source=f"human:{name}",
+            source="human:expert",
             opinion=Correction(action=plan[turn]),
         )
 

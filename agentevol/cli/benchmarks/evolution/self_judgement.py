@@ -7,8 +7,6 @@ replies, which any policy can write; the guard compares its scores with outcomes
 from pathlib import Path
 from typing import Final
 
-from rich.console import Console
-
 from agentevol.cli.benchmarks.built_bases import built
 from agentevol.cli.benchmarks.evolution.experiment import Column, Experiment, Row, Scale
 from agentevol.cli.benchmarks.evolution.judging_policies import (
@@ -20,9 +18,10 @@ from agentevol.cli.benchmarks.evolution.judging_policies import (
     write_judge,
 )
 from agentevol.cli.benchmarks.evolution.play import played, success, tokens
+from agentevol.cli.benchmarks.progress import run_on_stderr
 from agentevol.config.run import load
 from agentevol.core.summaries import IterationSummary
-from agentevol.runs import lifecycle
+from agentevol.loop.state.checkpoints import RunCheckpoints
 
 LEVEL: Final = "1"
 """Difficulty of all questions."""
@@ -57,10 +56,9 @@ def _rows(part: str, seed: int, common: Path, folder: Path, scale: Scale) -> lis
     """Rows of the last policy of a training with one score, and beside the first one of the start."""
     given = [*SETTINGS, *score_settings(part, common), f"base={common / 'policy'}"]
     given += [f"seed={seed}", f"iterations={scale.rounds}", *scale.settings]
-    run = folder / "run"
-    summary = lifecycle.run(load(None, given), out=run, console=Console(stderr=True, highlight=False))
-    trained = summary.iterations[1:]
-    last = run / "checkpoints" / f"{scale.rounds:04d}"
+    config, run = load(None, given), folder / "run"
+    trained = run_on_stderr(config, run).iterations[1:]
+    last = RunCheckpoints(run, config).accepted(scale.rounds).path
     found = [_measured(part, seed, last, scale, trained)]
     if part == RETURN:
         found.append(_measured(START, seed, common / "policy", scale, ()))

@@ -16,15 +16,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
-
 from agentevol.cli.benchmarks.figures import report
-from agentevol.cli.benchmarks.kept_outcomes import keep_records
-from agentevol.cli.benchmarks.progress import say
+from agentevol.cli.benchmarks.kept_outcomes import completed, kept_records
+from agentevol.cli.benchmarks.progress import run_on_stderr, say
 from agentevol.cli.benchmarks.rlhf.arms import ARMS, GENERATED, QUICK, Trial
 from agentevol.cli.benchmarks.rlhf.base import with_base
 from agentevol.cli.benchmarks.rlhf.measure import answers, divergence, rate
-from agentevol.cli.benchmarks.rlhf.outcomes import Outcome, Rate, kept, round_of
+from agentevol.cli.benchmarks.rlhf.outcomes import Outcome, Rate, round_of
 from agentevol.cli.benchmarks.rlhf.table import table
 from agentevol.config.rewards.reward import PreferenceModelReward
 from agentevol.config.run import RunConfig
@@ -86,14 +84,15 @@ def named(arms: str) -> list[str]:
 
 def _compared(trials: Sequence[Trial], comparison: Comparison, file: Path | None) -> dict[str, Any]:
     settings = comparison.settings
-    found = {one.trial: one for one in kept(file, settings)}
+    found = {one.trial: one for one in kept_records(file, settings, Outcome)}
     missing = [trial for trial in trials if trial not in found]
     configs = _configs(missing, comparison)
-    for trial, config in configs.items():
+
+    def make(trial: Trial) -> Outcome:
         say(f"{trial.arm}, seed {trial.seed}")
-        found[trial] = _tried(trial, config, next((one.base for one in found.values()), None))
-        keep_records(file, settings, list(found.values()))
-    outcomes = [found[trial] for trial in trials]
+        return _tried(trial, configs[trial], next((one.base for one in found.values()), None))
+
+    outcomes = completed(trials, found, make, file, settings)
     for line in table(outcomes):
         print(line)
     return {**settings, "outcomes": [one.model_dump(mode="json") for one in outcomes]}
@@ -117,7 +116,7 @@ def _tried(trial: Trial, config: RunConfig, base: Rate | None) -> Outcome:
         base = rate(answers(config, resolve(config.base), config.evaluate.temperature, 0))
     with tempfile.TemporaryDirectory(prefix="agentevol-rlhf-") as name:
         folder = Path(name) / "run"
-        summary = lifecycle.run(config, out=folder, console=Console(stderr=True, highlight=False))
+        summary = run_on_stderr(config, folder)
         checkpoints, last = RunCheckpoints(folder, config), summary.iterations[-1].iteration
         kl = divergence(config, checkpoints.accepted(last), checkpoints.accepted(0), trial.seed)
     reward, trains = config.reward, ARMS[trial.arm].trains

@@ -1,12 +1,5 @@
-"""Outcomes of trials: figures of a run by round, and those of a file."""
+"""Outcomes of trials: figures of a run by round."""
 
-from collections.abc import Mapping
-from pathlib import Path
-from typing import Any
-
-from pydantic import TypeAdapter
-
-from agentevol.cli.benchmarks.kept_outcomes import kept_records
 from agentevol.cli.benchmarks.rlhf.arms import Trial
 from agentevol.core.summaries import EvaluationSummary, IterationSummary
 from agentgym_envs.core import Record
@@ -107,11 +100,3 @@ def round_of(summary: IterationSummary) -> Round:
 
 def _rate(evaluation: EvaluationSummary | None) -> Rate:
     return Rate(wins=0, n=0) if evaluation is None else Rate(wins=evaluation.successes, n=evaluation.n)
-
-
-_OUTCOMES = TypeAdapter(list[Outcome])
-
-
-def kept(file: Path | None, settings: Mapping[str, Any]) -> list[Outcome]:
-    """Outcomes in a file; none without one. Raises `ConfigError` for a file of other settings."""
-    return _OUTCOMES.validate_python(kept_records(file, settings))

@@ -60,6 +60,16 @@ def queue(
         yield Queued(name, *apart.get(name, (0.0, 0)), at_random=wanted == 1)
 
 
+def following(
+    returns: Mapping[str, float | None], opinions: Iterable[Feedback], *, person: str, seed: int = 0
+) -> Iterator[Queued]:
+    """Queue of the episodes that have a return, which `returns` has by id; outcomes are those in [0, 1]."""
+    known = {name: reward for name, reward in returns.items() if reward is not None}
+    outcomes = {name: reward for name, reward in known.items() if 0 <= reward <= 1}
+    about = [one for one in opinions if one.trajectory_id in returns]
+    return queue(list(known), about, outcomes, person=person, seed=seed)
+
+
 def disagreements(records: Iterable[Feedback], outcomes: Mapping[str, float]) -> dict[str, tuple[float, int]]:
     """Scored episode -> standard deviation of its scores in [0, 1] over sources, and their number; a known
     outcome is one of them.
