@@ -2,19 +2,21 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from http import HTTPStatus
 from importlib.resources import files
 
 from fastapi import FastAPI, Request
 from fastapi.concurrency import run_in_threadpool
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
-from starlette.responses import HTMLResponse, Response
+from starlette.responses import JSONResponse, Response
 
 from agentevol.core.errors import AgentEvolError
 from agentevol.ui.comparisons import routes as comparisons
 from agentevol.ui.context import Context
 from agentevol.ui.episodes import routes as episodes
 from agentevol.ui.errors import BadQuery, NotFound, PageError, error_view
+from agentevol.ui.feedback import api
 from agentevol.ui.feedback import routes as feedback
 from agentevol.ui.guard import Guard
 from agentevol.ui.pages import page
@@ -24,7 +26,7 @@ from agentevol.ui.runs import routes as runs
 from agentevol.ui.settings import UiSettings
 from agentgym_store.errors import StoreError
 
-GROUPS = (runs, episodes, reader, comparisons, feedback, playground)
+GROUPS = (runs, episodes, reader, comparisons, feedback, api, playground)
 """Modules of the groups of pages, with a `router` each."""
 STATIC = {"app.css": "text/css", "app.js": "text/javascript", "icon.svg": "image/svg+xml"}
 KEPT = "public, max-age=31536000, immutable"
@@ -58,19 +60,23 @@ def _static(name: str) -> Response:
     return Response(content, media_type=STATIC[name], headers={"cache-control": KEPT})
 
 
-async def _failed(request: Request, cause: Exception) -> HTMLResponse:
+async def _failed(request: Request, cause: Exception) -> Response:
     view = error_view(cause)
+    if request.url.path.startswith(f"{api.router.prefix}/"):
+        title = HTTPStatus(view.status).phrase
+        problem = {"title": title, "status": view.status, "detail": view.message}
+        return JSONResponse(problem, view.status, media_type="application/problem+json")
     return page(request, "error", status=view.status, view=view)
 
 
-async def _unknown(request: Request, cause: Exception) -> HTMLResponse:
+async def _unknown(request: Request, cause: Exception) -> Response:
     del cause  # of the router: no page has this path
     return await _failed(
         request, NotFound(f"There is no page {request.url.path}.", "Start from the list of runs.")
     )
 
 
-async def _invalid(request: Request, cause: Exception) -> HTMLResponse:
+async def _invalid(request: Request, cause: Exception) -> Response:
     found = cause.errors() if isinstance(cause, RequestValidationError) else []
     told = "; ".join(f"{one['loc'][-1]}: {one['msg']}" for one in found)
     return await _failed(

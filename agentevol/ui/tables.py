@@ -51,12 +51,13 @@ class Tables:
 
     def snapshot(self, source: Source, where: Where = ALL) -> Snapshot:
         """The newest version of a source's table. Raises `NotFound` where there is none, `StoreError`."""
-        with self._store(source) as store:
+        with self.opened(source) as store:
             files = store.files(where)[0]
             return Snapshot(store.place, store.version(), store.scan(where), tuple(files))
 
     @contextmanager
-    def _store(self, source: Source) -> Iterator[Store]:
+    def opened(self, source: Source) -> Iterator[Store]:
+        """The table of a source, for this request alone. Raises `NotFound` where there is none."""
         store, lock = self._opened(location_of(source))
         try:
             with lock:

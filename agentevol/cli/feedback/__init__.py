@@ -111,17 +111,13 @@ def import_feedback(
 
     Example: agentevol feedback import runs/first feedback.jsonl
     """
-    from agentevol.data.feedback.checks import check_records
+    from agentevol.data.feedback.additions import add_records
     from agentgym_store.feedback.records import Feedback
     from agentgym_store.jsonl import records_in
 
     table = _table(path)
-    records = list(records_in(file, Feedback))
-    check_records(records, open_table(path))
-    known = {one.id for one in table.records()}
-    new = list({one.id: one for one in records if one.id not in known}.values())
-    table.append(new)
-    print(f"{len(new):,} records added; {len(records) - len(new):,} were there already")
+    added = add_records(list(records_in(file, Feedback)), table, open_table(path))
+    print(f"{len(added.records):,} records added; {added.known:,} were there already")
 
 
 def _table(path: str) -> Any:

@@ -1,6 +1,5 @@
 """`agentevol feedback stats`: counts of opinions, agreement and reliability of their sources."""
 
-from collections import Counter
 from typing import TYPE_CHECKING
 
 from agentevol.cli.console.output import AsJson, print_json, print_table
@@ -21,28 +20,17 @@ def stats(path: Table, json: AsJson = False) -> None:
     Example: agentevol feedback stats runs/first
     """
     from agentevol.data.feedback.opinions import feedback_on
-    from agentevol.data.feedback.sources.statistics import figures
-    from agentgym_store.feedback.latest import standing
-    from agentgym_store.store import Where
+    from agentevol.data.feedback.sources.statistics import summary
     from agentgym_store.urls import named
 
-    store, records = open_table(path), feedback_on(named(path)).records()
-    found = standing(records)
-    counts = {
-        "kind": dict(Counter(one.kind for one in found)),
-        "source": dict(Counter(one.source for one in found)),
-    }
-    wanted = ("id", "total_reward", "sampled_tokens")
-    names = sorted({one.trajectory_id for one in found})
-    rows = list(store.rows(wanted, Where(ids=names))) if names else []
-    outcomes = {name: reward for name, reward, _ in rows if reward is not None}
-    told = figures(found, outcomes, {name: tokens or 0 for name, _, tokens in rows})
+    store = open_table(path)  # a wrong path is told first
+    found = summary(feedback_on(named(path)).records(), store)
     if json:
-        own = told.model_dump(mode="json")
-        print_json({"records": len(records), "opinions": len(found), **counts, "reliability": own})
+        print_json(found.model_dump(mode="json"))
         return
-    for name, by in counts.items():
-        print_table((name, "opinions"), sorted(by.items()))
+    told = found.reliability
+    for name, counts in (("kind", found.kind), ("source", found.source)):
+        print_table((name, "opinions"), sorted(counts.items()))
     if told.sources:
         print_table(COLUMNS, [_row(one) for one in told.sources])
         agreed = "" if told.alpha is None else f"; Krippendorff's alpha {told.alpha:.2f}"
@@ -50,7 +38,7 @@ def stats(path: Table, json: AsJson = False) -> None:
     for one in told.sources:
         if one.below_chance:
             print(f"{one.source} is below chance: with feedback.aggregate=reliability it has no weight")
-    print(f"{len(found):,} opinions in {len(records):,} records")
+    print(f"{found.opinions:,} opinions in {found.records:,} records")
 
 
 def _row(one: "SourceFigures") -> tuple[object, ...]:

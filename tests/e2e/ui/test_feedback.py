@@ -20,6 +20,13 @@ pytestmark = pytest.mark.slow
 
 SCRIPT = Path(__file__).with_name("feedback.mjs")
 STEPS = 18
+LEARNT = {
+    "dpo": ("pairs_of_corrections", "pairs_of_comparisons"),
+    "sft": ("corrected_actions",),
+    "weighted_bc": ("weighted_episodes",),
+    "kto": ("desirable",),
+}
+"""Algorithm -> what the clicks become, one of each."""
 
 
 def clicked(base: str, key: str) -> list[dict[str, Any]]:
@@ -40,6 +47,14 @@ def clicked(base: str, key: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
+def trained(table: Path, algorithm: str, *settings: str) -> dict[str, float]:
+    """Metrics of a training on people's opinions."""
+    command = [sys.executable, "-m", "agentevol", "train", str(table), f"algorithm={algorithm}"]
+    command += ["feedback=human", "learn.threads=1", "--json", *settings]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    return json.loads(done.stdout)["metrics"]
+
+
 @needs_browser
 def test_from_clicks_to_changed_weights(tmp_path: Path) -> None:
     table, model = guess_table(tmp_path)
@@ -57,10 +72,9 @@ def test_from_clicks_to_changed_weights(tmp_path: Path) -> None:
         ("human:Anna", "comparison", None),
         ("human:Bob", "score", None),
     }
-    command = [sys.executable, "-m", "agentevol", "train", str(table), "algorithm=dpo", "feedback=human"]
-    command += [f"base={model}", "learn.threads=1", "--out", str(tmp_path / "better"), "--json"]
-    trained = subprocess.run(command, capture_output=True, text=True, check=True)
-    metrics = json.loads(trained.stdout)["metrics"]
-    assert metrics["feedback_pairs_of_corrections"] == metrics["feedback_pairs_of_comparisons"] == 1
-    weights = [(folder / "model.safetensors").read_bytes() for folder in (model, tmp_path / "better")]
-    assert weights[0] != weights[1]
+    before = (model / "model.safetensors").read_bytes()
+    for algorithm, opinions in LEARNT.items():
+        out = tmp_path / algorithm
+        metrics = trained(table, algorithm, f"base={model}", "--out", str(out))
+        assert {name: metrics[f"feedback_{name}"] for name in opinions} == dict.fromkeys(opinions, 1)
+        assert (out / "model.safetensors").read_bytes() != before

@@ -1,5 +1,6 @@
 """Figures of each source of scores: agreement with the others, reliability, and preference for length."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from math import isnan
 
@@ -12,7 +13,9 @@ from agentevol.data.feedback.aggregation.reliability import reliability
 from agentevol.data.judgements.agreement import alpha
 from agentevol.data.rewards.metrics import correlation
 from agentgym_envs.core import Record
+from agentgym_store.feedback.latest import standing
 from agentgym_store.feedback.records import Comparison, Feedback
+from agentgym_store.store import Store, Where
 
 
 class SourceFigures(Record):
@@ -43,6 +46,35 @@ class FeedbackFigures(Record):
     """Episodes that several sources scored."""
     alpha: float | None
     """Krippendorff's alpha of their scores: 1 is agreement, 0 that of chance."""
+
+
+class Summary(Record):
+    """Counts of records, and figures of their sources."""
+
+    records: int
+    opinions: int
+    """Records that stand."""
+    kind: dict[str, int]
+    """Opinions by kind."""
+    source: dict[str, int]
+    """Opinions by source."""
+    reliability: FeedbackFigures
+
+
+def summary(records: Sequence[Feedback], store: Store) -> Summary:
+    """Summary of the records about episodes of `store`."""
+    found = standing(records)
+    names = sorted({one.trajectory_id for one in found})
+    rows = list(store.rows(("id", "total_reward", "sampled_tokens"), Where(ids=names))) if names else []
+    outcomes = {name: reward for name, reward, _ in rows if reward is not None}
+    told = figures(found, outcomes, {name: tokens or 0 for name, _, tokens in rows})
+    return Summary(
+        records=len(records),
+        opinions=len(found),
+        kind=Counter(one.kind for one in found),
+        source=Counter(one.source for one in found),
+        reliability=told,
+    )
 
 
 def figures(
