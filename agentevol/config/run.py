@@ -180,7 +180,7 @@ class RunConfig(Section):
         select, learn = self.select, self.learn
         checks.check_policy(learn)
         checks.check_algorithm(learn, select)
-        check_algorithm(self.feedback, learn, select, self.constraints)
+        check_algorithm(self.feedback, learn, select, self.constraints, self.process)
         check_opinions(select, self.feedback)
         usual = _of_algorithm({"learn": {"algorithm": learn.algorithm}}, RunConfig).get("pairs", {})
         check_choice(self.feedback, (select, self.pairs), (select, PairsConfig.model_validate(usual)))
@@ -252,7 +252,9 @@ class RunConfig(Section):
     @property
     def process_learn(self) -> LearnConfig:
         """Learning configuration of the process reward model."""
-        how = self.process if isinstance(self.process, TrainedProcess) else TrainedProcess()
+        how = self.process
+        if not isinstance(how, TrainedProcess):  # it is only read
+            return self._beside("process_reward", {}, self.learn.learning_rate, 1)
         return self._beside("process_reward", how.options, how.learning_rate, how.epochs)
 
     @property

@@ -2,13 +2,19 @@
 
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from agentevol.cluster.checkpoints.object_store import CheckpointStore
 from agentevol.cluster.cluster import Cluster
-from agentevol.config.rewards.process import ContinuationProcess, ModelProcess, PooledProcess, TrainedProcess
+from agentevol.config.rewards.process import (
+    ContinuationProcess,
+    ModelProcess,
+    OpinionProcess,
+    PooledProcess,
+    TrainedProcess,
+)
 from agentevol.config.rewards.reward import (
     ConsistencyReward,
     FunctionReward,
@@ -328,25 +334,38 @@ def _rewards(config: RunConfig) -> list[str]:
             *_preferences(config),
             f"reward: {reward.alpha:g} * return + {reward.beta:g} * {_score(reward)}, {stop}",
         ]
-    if not isinstance(process, ModelProcess):
-        return []
-    heads = ", ".join(f"{name} {weight:g}" for name, weight in process.model_heads.items())
-    rules = "".join(f", {name} -{weight:g}" for name, weight in process.rules.items())
-    source = f"by {process.initial_model} alone"
-    if isinstance(process, PooledProcess):
-        source = "pooled over explored episodes"
+    return _process_rewards(config, process) if isinstance(process, ModelProcess) else []
+
+
+def _process_rewards(config: RunConfig, process: ModelProcess) -> list[str]:
+    """Plan of rewards of single turns by a process reward model."""
+    source = f"values by {process.initial_model} alone"
+    if isinstance(process, OpinionProcess):
+        source = "opinions of turns alone"
+    elif isinstance(process, PooledProcess):
+        source = "values pooled over explored episodes"
     elif isinstance(process, ContinuationProcess):
         most = _continuations(config.explore, process)
         source = (
-            f"{process.continuations} continuations of up to {process.states} states in"
+            f"values {process.continuations} continuations of up to {process.states} states in"
             f" {process.share:.0%} of the episodes: at most {most:,} episodes"
         )
     trained = isinstance(process, TrainedProcess) and process.model is not None
     begin = f", starting from {process.initial_model}" if trained else ""
+    parts = {
+        "value differences": process.value_heads,
+        "qualities": process.opinion_heads,
+        "rules": {name: -weight for name, weight in process.rules.items()},
+    }
+    turns = " + ".join(f"{name} ({_weighted(weights)})" for name, weights in parts.items() if weights)
     return [
-        f"process rewards: values {source}{begin}",
-        f"turns earn {process.alpha:g} * return + {process.beta:g} * value differences ({heads}{rules})",
+        f"process rewards: {source}{begin}",
+        f"turns earn {process.alpha:g} * return + {process.beta:g} * ({turns})",
     ]
+
+
+def _weighted(weights: Mapping[str, float]) -> str:
+    return ", ".join(f"{name} {weight:g}" for name, weight in weights.items())
 
 
 def _score(reward: RewardConfig) -> str:

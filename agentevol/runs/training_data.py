@@ -14,7 +14,7 @@ from agentevol.core.protocols import TrainingSequence
 from agentevol.data.auxiliary_sequences import with_auxiliary_sequences
 from agentevol.data.chat_datasets import read_texts
 from agentevol.data.feedback.taught import NOTHING, Taught
-from agentevol.data.feedback.turns import SCORE
+from agentevol.data.feedback.turns import SCORE, of_own_turns
 from agentevol.data.groups import own_part
 from agentevol.data.replay import by_player
 from agentevol.data.rewards.objectives import for_reward_model
@@ -117,17 +117,7 @@ def _of_turns(
         return state_sequences(episodes, config, data, said)
     explored = [t for t in episodes if where.purpose is None or t.purpose == where.purpose]
     own = [own_part(t) for t in explored]
-    return valued(own, *(_of_own_turns(said[name], explored) for name in heads), kind=config.select.sequences)
-
-
-def _of_own_turns(values: StateValues, episodes: Sequence[Trajectory]) -> StateValues:
-    """The values by the turns that remain where given ones are left out."""
-    given = {t.id: t.given_turns for t in episodes}
-    return {
-        name: {turn - given[name]: value for turn, value in by_turn.items()}
-        for name, by_turn in values.items()
-        if name in given
-    }
+    return valued(own, *(of_own_turns(said[name], explored) for name in heads), kind=config.select.sequences)
 
 
 def kept_figures(episodes: Sequence[Trajectory], sequences: Sequence[TrainingSequence]) -> dict[str, float]:
@@ -161,7 +151,7 @@ def state_sequences(
     """
     by_purpose = {p: [t for t in trajectories if t.purpose == p] for p in ("explore", "value")}
     explored = select([own_part(t) for t in by_purpose["explore"]], config.select, config.seed)
-    given = {name: _of_own_turns(one, by_purpose["explore"]) for name, one in (said or {}).items()}
+    given = {name: of_own_turns(one, by_purpose["explore"]) for name, one in (said or {}).items()}
     heads = [name for name in heads_of(config) if name not in given]
     if config.pooled:
         counted = pooled_by_head(explored, heads)

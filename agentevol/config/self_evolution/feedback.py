@@ -12,6 +12,7 @@ from typing import Literal
 
 from pydantic import Field, field_validator, model_validator
 
+from agentevol.config.rewards.process import ProcessSection, TrainedProcess
 from agentevol.config.sections.learner import LearnConfig
 from agentevol.config.sections.section import Names, Section
 from agentevol.config.sections.selection import PairsConfig, SelectConfig
@@ -141,35 +142,36 @@ def check_algorithm(
     learn: LearnConfig,
     select: SelectConfig,
     constraints: Mapping[str, object] | None = None,
+    process: ProcessSection | None = None,
 ) -> None:
     """Raise `ValueError` where the algorithm learns from no opinion, or from no score."""
     scored, flagged = select.score == OPINION, FLAG in (constraints or {})
+    labelled = learns_opinions(process)
     if not feedback.sources:
-        if flagged:
-            raise ValueError(
-                f"constraints.{FLAG} has no effect without feedback.sources, whose flags it counts"
-            )
+        _check_no_source_is_needed(flagged=flagged, labelled=labelled)
         return
     name = learn.algorithm
     data = algorithm(name).data
-    if data not in LEARNING and not (scored or flagged):
+    if data not in LEARNING and not (scored or flagged or labelled):
         raise ValueError(
             f"feedback.* has no effect: learn.algorithm {name!r} learns from {data}; dpo learns"
-            " from corrections and comparisons, kto from scores, sft from corrections, and any from scores in"
-            " place of returns with select.score = 'feedback'"
+            " from corrections and comparisons, kto from scores, sft from corrections, any from scores in"
+            " place of returns with select.score = 'feedback', and with process.opinions a process reward"
+            " model from opinions of turns"
         )
     if data not in LEARNING and feedback.only:
         raise ValueError(
             f"feedback.only = true leaves nothing: learn.algorithm {name!r} learns from episodes; set it to"
             " false"
         )
-    aggregated = scored or data in ("pairs", "labels", "steps") or name in LEARNS_SCORES
+    of_turns = labelled or data == "steps"
+    aggregated = scored or of_turns or data in ("pairs", "labels") or name in LEARNS_SCORES
     if feedback.aggregate != "mean" and not aggregated:
         raise ValueError(
             f"feedback.aggregate has no effect: learn.algorithm {name!r} learns from corrections and flags,"
             " which are not aggregated"
         )
-    if feedback.conflict != "keep" and not (aggregated and data != "steps"):
+    if feedback.conflict != "keep" and (not aggregated or (of_turns and not scored)):
         raise ValueError(
             f"feedback.conflict has no effect: learn.algorithm {name!r} learns from no score or comparison of"
             " whole episodes"
@@ -180,6 +182,18 @@ def check_algorithm(
             f"feedback.high and feedback.low have no effect: learn.algorithm {name!r} learns from"
             f" {data}, not labels"
         )
+
+
+def _check_no_source_is_needed(*, flagged: bool, labelled: bool) -> None:
+    if flagged:
+        raise ValueError(f"constraints.{FLAG} has no effect without feedback.sources, whose flags it counts")
+    if labelled:
+        raise ValueError("process.opinions needs feedback.sources: whose opinions of turns are learnt")
+
+
+def learns_opinions(process: ProcessSection | None) -> bool:
+    """Return whether a process reward model learns from opinions of turns in the run."""
+    return isinstance(process, TrainedProcess) and bool(process.opinions)
 
 
 def check_choice(feedback: FeedbackConfig, choice: Choice, usual: Choice) -> None:

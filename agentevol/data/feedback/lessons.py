@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from agentevol.config.run import RunConfig, TrainConfig
-from agentevol.config.self_evolution.feedback import LEARNS_SCORES, OPINION
+from agentevol.config.self_evolution.feedback import LEARNS_SCORES, OPINION, learns_opinions
 from agentevol.core.action_formats.registry import action_format
 from agentevol.core.algorithms.contract import Objective
 from agentevol.core.protocols import TrainingSequence
@@ -109,9 +109,12 @@ def of_turns(given: Material) -> Lesson:
     )
 
 
-def of_groups(_: Material) -> Lesson:
-    """Nothing of its own: scores stand for returns (`select.score`), flags are costs."""
-    return Lesson()
+def of_groups(given: Material) -> Lesson:
+    """No sequences: scores stand for returns (`select.score`), flags are costs; and labels of turns where a
+    process reward model of the run learns them.
+    """
+    process = given.config.process if isinstance(given.config, RunConfig) else None
+    return of_turns(given) if learns_opinions(process) else Lesson()
 
 
 LESSONS: Mapping[str, Callable[[Material], Lesson]] = {

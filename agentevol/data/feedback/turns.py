@@ -12,6 +12,7 @@ from agentevol.data.feedback.aggregation.aggregate import scores
 from agentevol.data.feedback.aggregation.ratings import ratings
 from agentevol.learn.rewards.monte_carlo_values import StateValue, StateValues
 from agentgym_store.feedback.records import Dimensions, Feedback, Score
+from agentgym_store.records import Trajectory
 
 SCORE = "score"
 """Name of the head of turns' scores; dimensions have heads of their own names."""
@@ -50,6 +51,16 @@ def turn_labels(opinions: Sequence[Feedback], head: str, how: FeedbackConfig) ->
         number = int(sources[name, turn])
         values.setdefault(name, {})[turn] = StateValue(value * number, number)
     return TurnLabels(values, told.below_chance)
+
+
+def of_own_turns(values: StateValues, episodes: Iterable[Trajectory]) -> StateValues:
+    """The labels of these episodes, by the turns that remain where given ones are left out."""
+    given = {t.id: t.given_turns for t in episodes}
+    return {
+        name: {turn - given[name]: value for turn, value in by_turn.items()}
+        for name, by_turn in values.items()
+        if name in given
+    }
 
 
 def _shares(one: Feedback) -> dict[str, float]:

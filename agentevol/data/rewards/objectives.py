@@ -17,6 +17,7 @@ from typing import cast
 
 import numpy as np
 
+from agentevol.config.rewards.process import ALWAYS
 from agentevol.core.algorithms.contract import Floats
 from agentevol.core.errors import ConfigError
 from agentevol.core.protocols import TrainingSequence
@@ -25,9 +26,6 @@ from agentevol.data.training_sequences import COUNTED, costs
 from agentevol.learn.batches.trainable_sequences import NothingToLearn
 from agentevol.learn.rewards.labels import by_head, compared
 from agentgym_store.records import Trajectory
-
-ALWAYS = ("outcome", "success", "efficiency", "safety")
-"""Objectives of every episode with a return."""
 
 
 def achieved(trajectories: Iterable[Trajectory], names: Sequence[str]) -> dict[str, Floats]:

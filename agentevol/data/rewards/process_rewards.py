@@ -1,7 +1,8 @@
 """Per-turn rewards from the heads of a process reward model, and from rules without a model.
 
-A turn changes the value of `outcome` by 0.25 and that of `efficiency` by -0.5, and the environment could not
-execute its action. With weights 1 and 0.2, and 0.1 for the rule, it earns 0.25 - 0.1 - 0.1 = 0.05.
+A turn changes the value of `outcome` by 0.25 and that of `efficiency` by -0.5, its `relevance` is 0.1 above
+the mean, and the environment could not execute its action. With weights 1, 0.2 and 0.5, and 0.1 for the rule,
+it earns 0.25 - 0.1 + 0.05 - 0.1 = 0.1.
 """
 
 import math
@@ -17,6 +18,7 @@ from agentevol.data.rewards.objectives import achieved
 from agentevol.data.rewards.shaping import TurnValues, agreement, start_values, step_rewards
 from agentevol.data.rewards.state_values import Counted, State, count_outcomes, pooled_values
 from agentevol.data.selection.filters import scored
+from agentevol.learn.rewards.monte_carlo_values import StateValues
 from agentevol.learn.rewards.process import format_errors, invalid_actions, repetitions, weighted
 from agentgym_store.records import Trajectory
 
@@ -27,13 +29,14 @@ def process_rewards(
     values: Sequence[TurnValues],
     heads: Mapping[str, float],
     rules: Mapping[Rule, float],
+    opinions: Mapping[str, float] | None = None,
     *,
     discount: float = 1.0,
 ) -> dict[str, Floats]:
-    """Episode -> (turns,) weighted sum over `heads`, with one entry of `values` each in order, and over
-    `rules`.
+    """Episode -> (turns,) weighted sum over `heads` and `opinions`, with one entry of `values` each in order,
+    and over `rules`.
 
-    A head contributes 0 to an episode whose objective is unknown.
+    A head contributes 0 to an episode whose objective is unknown, and to a turn without a quality.
     """
     told = achieved(scored(explored), list(heads))
     parts: dict[str, dict[str, Floats]] = {}
@@ -41,16 +44,39 @@ def process_rewards(
         own = _of_head(told, number)
         starts = start_values(explored, own)
         parts[name] = step_rewards(episodes, values[number], starts, outcomes=own, discount=discount)
+    for name, said in zip(opinions or {}, values[len(heads) :], strict=True):
+        parts[name] = centred(episodes, said)
     by_id = {trajectory.id: trajectory for trajectory in explored}
     for name in rules:
         parts[name] = {
             identity: _broken(name, facts, by_id[identity]) for identity, facts in episodes.items()
         }
-    weights = dict[str, float]({**heads, **rules})
+    weights = dict[str, float]({**heads, **(opinions or {}), **rules})
     return {
         identity: weighted({name: part[identity] for name, part in parts.items()}, weights)
         for identity in episodes
     }
+
+
+def centred(episodes: Mapping[str, EpisodeFacts], qualities: TurnValues) -> dict[str, Floats]:
+    """Episode -> (turns,) quality of each turn less the mean over all turns of its group; NaN where a turn
+    has none.
+
+    They add up to 0 in a group, so that long episodes are not rewarded for their length.
+    """
+    told = {
+        name: np.asarray([qualities.get(name, {}).get(turn, math.nan) for turn in range(len(facts.rewards))])
+        for name, facts in episodes.items()
+    }
+    groups: dict[str, list[Floats]] = {}
+    for name, facts in episodes.items():
+        groups.setdefault(facts.group, []).append(told[name][np.isfinite(told[name])])
+    means = {group: float(np.mean(np.concatenate(known))) for group, known in groups.items() if _any(known)}
+    return {name: told[name] - means.get(facts.group, math.nan) for name, facts in episodes.items()}
+
+
+def _any(known: Sequence[Floats]) -> bool:
+    return any(len(one) for one in known)
 
 
 def counted_by_head(
@@ -76,14 +102,12 @@ def pooled_by_head(explored: Sequence[Trajectory], heads: Sequence[str]) -> dict
     return {name: pooled_values(explored, _of_head(told, number)) for number, name in enumerate(heads)}
 
 
-def agreements(values: Sequence[TurnValues], counted: Mapping[str, Counted]) -> dict[str, float]:
-    """Agreement of each head's values with the counted ones; with several heads, `process_NAME_` is the
-    prefix.
-    """
+def agreements(values: Sequence[TurnValues], labels: Mapping[str, StateValues]) -> dict[str, float]:
+    """Agreement of each head's values with its labels; with several heads, `process_NAME_` is the prefix."""
     found: dict[str, float] = {}
-    for own, (name, one) in zip(values, counted.items(), strict=True):
-        figures = agreement(own, one.values)
-        begin = "process_" if len(counted) == 1 else f"process_{name}_"
+    for own, (name, one) in zip(values, labels.items(), strict=True):
+        figures = agreement(own, one)
+        begin = "process_" if len(labels) == 1 else f"process_{name}_"
         found |= {begin + figure.removeprefix("process_"): value for figure, value in figures.items()}
     return found
 

@@ -29,8 +29,8 @@ class Stages:
 
     def __init__(self, context: RunContext) -> None:
         self.context, self.config = context, context.config
-        self.rewards = Rewards(context)
         opinions = Opinions(context)
+        self.rewards = Rewards(context, opinions)
         self.scores = EpisodeScores(context, self.rewards, opinions)
         self.mixture = DataMixture(context, self.scores, opinions)
         self.prices = Prices(

@@ -20,8 +20,11 @@ from agentevol.core.protocols import TrainingSequence
 from agentevol.data.feedback.flags import with_flags
 from agentevol.data.feedback.opinions import feedback_on, opinions_of
 from agentevol.data.feedback.taught import NOTHING, Taught, taught
+from agentevol.data.feedback.turns import of_own_turns
+from agentevol.data.groups import own_part
 from agentevol.data.replay import copied_opinions
 from agentevol.data.selection.filters import fresh
+from agentevol.learn.rewards.monte_carlo_values import StateValues
 from agentevol.loop.state.context import RunContext
 from agentevol.models.rendering import ChatRenderer, load_tokenizer
 from agentgym_store.feedback.records import Feedback
@@ -62,6 +65,20 @@ class Opinions:
         if FLAG not in self.config.constraints:
             return explored
         return with_flags(explored, self.taught(iteration).flagged)
+
+    def labelled_turns(self, iteration: int) -> tuple[list[Trajectory], dict[str, StateValues]]:
+        """Episodes whose turns have labels, in the order of their ids and without given turns; and the labels
+        by name, for the heads of the run's process reward model.
+        """
+        said = self.taught(iteration).turn_values
+        names = {name for by_episode in said.values() for name in by_episode}
+        if not names:
+            return [], {}
+        stored = self._context.folder.store.trajectories(Where(ids=sorted(names)))
+        episodes = sorted(stored, key=lambda t: t.id)
+        return [own_part(t) for t in episodes], {
+            name: of_own_turns(one, episodes) for name, one in said.items()
+        }
 
     def take_over(self, place: str, episodes: Sequence[Trajectory]) -> None:
         """Copy the opinions about retained episodes, which lie beside the data at `place`, into the run's own

@@ -3,10 +3,16 @@
 import math
 from collections.abc import Sequence
 
-from agentevol.config.rewards.process import ContinuationProcess, ModelProcess, TrainedProcess
+from agentevol.config.rewards.process import (
+    ContinuationProcess,
+    ModelProcess,
+    TrainedProcess,
+    ValueProcess,
+)
 from agentevol.config.sections.learner import LearnConfig
 from agentevol.core.errors import RunStopped
 from agentevol.core.protocols import Checkpoint, LearnerJob, TrainingSequence
+from agentevol.data.feedback.turns import of_own_turns
 from agentevol.data.groups import own_part
 from agentevol.data.rewards.process_rewards import (
     agreements,
@@ -20,6 +26,7 @@ from agentevol.data.rewards.shaping import episodes_of, length_correlation, shap
 from agentevol.data.rewards.state_values import Counted, chosen_states, is_mismatch
 from agentevol.data.training_sequences import valued
 from agentevol.learn.batches.trainable_sequences import NothingToLearn
+from agentevol.loop.stages.opinions import Opinions
 from agentevol.loop.state.context import RunContext
 from agentevol.loop.state.reward_figures import note_reward_figures
 from agentevol.rollout.continuations import continuations
@@ -29,8 +36,8 @@ from agentgym_store.records import Trajectory
 class ProcessRewards:
     """Process rewards of one run (`process.*`). Safe to repeat: results on disk are reused."""
 
-    def __init__(self, context: RunContext) -> None:
-        self._context, self.config = context, context.config
+    def __init__(self, context: RunContext, opinions: Opinions) -> None:
+        self._context, self.config, self._opinions = context, context.config, opinions
         self._folder, self._cluster, self._episodes = context.folder, context.cluster, context.episodes
 
     def shaped(
@@ -49,9 +56,10 @@ class ProcessRewards:
             explored,
             episodes_of(sequences),
             values,
-            process.model_heads,
+            process.value_heads,
             process.rules,
-            discount=process.discount,
+            process.opinion_heads,
+            discount=process.discount if isinstance(process, ValueProcess) else 1.0,
         )
         figures["process_length_correlation"] = length_correlation(steps)
         finite = {name: value for name, value in figures.items() if math.isfinite(value)}
@@ -82,21 +90,26 @@ class ProcessRewards:
         policy: Checkpoint,
         explored: Sequence[Trajectory],
     ) -> dict[str, float]:
-        """Train the process reward model on the current policy; returns its fit to the estimated values."""
+        """Train the process reward model on the current policy; returns its fit to the labels."""
         counted = self._count_values(process, iteration, policy, explored)
-        values_of = (one.values for one in counted.values())
-        labelled = valued(explored, *values_of, kind=self.config.select.sequences)
+        known, said = self._opinions.labelled_turns(iteration)
+        now = {t.id for t in explored}
+        episodes = [*explored, *(t for t in known if t.id not in now)]
+        labels = {name: one.values for name, one in counted.items()}
+        labels |= {name: said.get(name, {}) for name in process.opinion_heads}
+        labelled = valued(episodes, *labels.values(), kind=self.config.select.sequences)
         models = self._folder.checkpoints
         start, model = models.process_model(iteration - 1), models.process_model(iteration)
         names = list(process.model_heads)
         train_reward_model(
             self._context, iteration, "learn values", self.config.process_learn, start, model, labelled, names
         )
-        # the model of the iteration before has not seen these labels
-        held_out = agreements(self._cluster.values(start, labelled), counted)
+        # the model of the iteration before has not seen the labels of these episodes
+        new = {name: of_own_turns(one, explored) for name, one in labels.items()}
+        held_out = agreements(self._cluster.values(start, labelled), new)
         return {
-            **next(iter(counted.values())).figures,
-            **agreements(self._cluster.values(model, labelled), counted),
+            **(next(iter(counted.values())).figures if counted else {}),
+            **agreements(self._cluster.values(model, labelled), labels),
             **{f"{name}_before": value for name, value in held_out.items()},
         }
 
@@ -108,9 +121,9 @@ class ProcessRewards:
         explored: Sequence[Trajectory],
     ) -> dict[str, Counted]:
         """Estimated values by head: of some states of the explored episodes, by rollouts from them, or of
-        states that several of the episodes passed through.
+        states that several of the episodes passed through; none where opinions alone are learnt.
         """
-        heads = list(process.model_heads)
+        heads = list(process.value_heads)
         if not isinstance(process, ContinuationProcess):
             return pooled_by_head(explored, heads)
         share, most = process.share, process.states

@@ -45,6 +45,7 @@ from agentevol.data.selection.filters import scored, select
 from agentevol.learn.batches.trainable_sequences import NothingToLearn
 from agentevol.learn.heads.reward_scale import load_scale
 from agentevol.loop.stages.judged_rewards import JudgedRewards
+from agentevol.loop.stages.opinions import Opinions
 from agentevol.loop.stages.process_rewards import ProcessRewards, train_reward_model, validation_episodes
 from agentevol.loop.state.context import RunContext
 from agentevol.loop.state.reward_figures import note_reward_figures
@@ -57,9 +58,9 @@ class Rewards:
     reused.
     """
 
-    def __init__(self, context: RunContext) -> None:
+    def __init__(self, context: RunContext, opinions: Opinions) -> None:
         self._context, self.config = context, context.config
-        self.process, self._judge = ProcessRewards(context), JudgedRewards(context)
+        self.process, self._judge = ProcessRewards(context, opinions), JudgedRewards(context)
         self._folder, self._cluster, self._episodes = context.folder, context.cluster, context.episodes
 
     def shape(

@@ -10,15 +10,18 @@ from rich.console import Console
 from support.feedback import played
 from support.tiny_models import write_guess_model
 
-from agentevol.config.run import load
+from agentevol.config.run import RunConfig, load
+from agentevol.config.sections.learner import LearnConfig
 from agentevol.core.errors import ConfigError, RunStopped
-from agentevol.core.protocols import Checkpoint, TrainingSequence
+from agentevol.core.protocols import Checkpoint, LearnerJob, LearnReport, TrainingSequence
 from agentevol.data.hashes import of_sequences
+from agentevol.learn.learner import GradientLearner
 from agentevol.loop.report.page import render
 from agentevol.loop.stages.iteration import Stages
 from agentevol.loop.state.context import RunContext
 from agentevol.loop.state.manifest_writer import read_manifests
 from agentevol.loop.state.progress import Progress
+from agentevol.loop.state.reward_figures import reward_figures
 from agentevol.loop.state.run_folder import RunFolder
 from agentevol.models.rendering import ChatRenderer, load_tokenizer
 from agentevol.runs.launch import plan
@@ -59,9 +62,9 @@ def begun(tmp_path: Path, base: Path, *settings: str) -> RunFolder:
     return folder
 
 
-def stages(folder: RunFolder) -> Stages:
+def stages(folder: RunFolder, cluster: Any = None) -> Stages:
     base, progress = folder.checkpoints.base(), Progress(Console(quiet=True))
-    return Stages(RunContext.of(folder, None, "", base, progress))  # pyright: ignore[reportArgumentType]
+    return Stages(RunContext.of(folder, cluster, "", base, progress))
 
 
 def selected(folder: RunFolder, iteration: int, run: Stages | None = None) -> list[TrainingSequence]:
@@ -338,3 +341,69 @@ def test_a_flagged_episode_is_out_of_a_selection_without_that_cost(tmp_path: Pat
     found = {one.trajectory_id: one.episode for one in selected(folder, 1)}
     returns = {name[-1]: sum(episode.rewards) for name, episode in found.items() if episode is not None}
     assert returns == {"0": 0.0, "2": 0.5, "3": 0.75}
+
+
+class Learning:
+    """Stands in for the processes: training and values of the process reward model in this one."""
+
+    def __init__(self, config: RunConfig) -> None:
+        self._config = config
+
+    def usage(self) -> list[Any]:
+        return []
+
+    def learn(self, job: LearnerJob, _progress: object, how: LearnConfig) -> LearnReport:
+        return GradientLearner(how).learn(job)
+
+    def values(self, checkpoint: Checkpoint, sequences: Sequence[TrainingSequence]) -> list[Any]:
+        heads = list(self._config.process.model_heads)
+        return GradientLearner(self._config.process_learn).values(checkpoint, sequences, heads)
+
+
+def test_the_cost_of_a_flag_makes_the_flagged_actions_less_likely(tmp_path: Path, base: Path) -> None:
+    settings = ["algorithm=lagrangian", "feedback=human", "constraints.flag.limit=0", "learn.threads=1"]
+    settings += ["constraints.flag.initial=2", "learn.learning_rate=0.01"]
+    settings += ["learn.max_logp_gap=100"]
+    perplexities: list[list[float]] = []
+    for flagged in (True, False):
+        folder = begun(tmp_path / str(flagged), base, *settings)
+        policy = folder.checkpoints.repeat(folder.checkpoints.accepted(0), folder.checkpoints.accepted(1))
+        if flagged:
+            say(folder, "0002/2", FLAG)
+        run = stages(folder, Learning(folder.config))
+        assert run.prices.before(2)["flag"].value == 2
+        sequences = selected(folder, 2, run)
+        update = run.learn(2, policy, sequences)
+        learner = GradientLearner(folder.config.learn)
+        perplexities.append([learner.perplexity(update, [one]) for one in sequences])
+    with_flag, without = perplexities
+    assert with_flag[2] > 1.05 * without[2]
+    assert with_flag[0] < 0.95 * without[0]  # of the same return, now better than the flagged one
+
+
+def test_opinions_of_turns_reward_the_turns_of_later_iterations(tmp_path: Path, base: Path) -> None:
+    settings = ["algorithm=reinforce_pp", "feedback=human", "process.opinions.relevance=1", "process.alpha=0"]
+    settings += ["process.beta=1", "process.epochs=30", "process.learning_rate=0.01", "learn.threads=1"]
+    folder = begun(tmp_path, base, *settings)
+    for name, turn, relevance in (
+        ("0", 0, 2),
+        ("0", 1, 1),
+        ("1", 0, 1),
+        ("1", 1, 9),
+        ("2", 0, 2),
+        ("3", 0, 1),
+    ):
+        told = {"kind": "dimensions", "values": {"relevance": relevance}, "low": 1, "high": 9}
+        say(folder, f"0001/{name}", told, turn=turn)
+    run = stages(folder, Learning(folder.config))
+    for iteration in (1, 2):
+        explored = run.context.episodes.explored(iteration)
+        chosen = run.select(iteration, explored)
+        found = run.shape(iteration, folder.checkpoints.accepted(0), explored, chosen)
+    assert read_manifests(folder.path, 2)["feedback"].counts["feedback_labelled_turns_relevance"] == 6
+    rewards = {one.trajectory_id[-1]: one.episode.rewards for one in found if one.episode}
+    # nobody has an opinion of these episodes: 5, 6 and 7, 6 have turns that were relevant before
+    assert sum(map(sum, rewards.values())) == pytest.approx(0, abs=1e-6)
+    assert min(rewards["1"][1], rewards["2"][1]) > 0.2 > max(rewards["0"]) > -1
+    assert max(rewards["1"][0], rewards["2"][0], rewards["3"][0]) < 0
+    assert reward_figures(folder.path, 2)["process_brier"] < 0.05

@@ -58,6 +58,9 @@ def test_what_has_no_effect_is_refused_with_one_line(settings: tuple[str, ...], 
         ("algorithm=sft", "feedback=human", "select.score=feedback", "feedback.aggregate=reliability"),
         ("algorithm=lagrangian", "feedback=human", "constraints.flag.limit=0.1"),
         ("algorithm=weighted_bc", "feedback=human", "feedback.aggregate=reliability"),
+        ("algorithm=ppo", "feedback=judge", "process.opinions.relevance=1", "feedback.aggregate=pessimistic"),
+        ("algorithm=ppo", "feedback=human", "process.pooled=true", "process.opinions.score=0.2"),
+        ("algorithm=ppo", "process.model=x", "process.heads.outcome=0", "process.opinions.relevance=1"),
     ],
 )
 def test_these_settings_of_a_run_go_together(settings: tuple[str, ...]) -> None:
@@ -85,6 +88,31 @@ def test_these_settings_of_a_run_go_together(settings: tuple[str, ...]) -> None:
             "both score episodes",
         ),
         (("algorithm=kto", "feedback=human", "select.score=feedback", "select.rule=all"), "labels episodes"),
+        (("algorithm=ppo", "process.opinions.relevance=1"), "process.opinions needs feedback.sources"),
+        (("algorithm=sft", "feedback=human", "process.opinions.relevance=1"), "process.. has no effect"),
+        (("algorithm=ppo", "feedback=human", "process.model=x", "process.opinions.score=1"), "has no effect"),
+        (("algorithm=ppo", "feedback=human", "process.opinions.outcome=1"), "'outcome' is a value of states"),
+        (("algorithm=ppo", "feedback=human", "process.opinions.score=0"), "greater than 0"),
+        (
+            (
+                "algorithm=ppo",
+                "feedback=human",
+                "process.pooled=true",
+                "process.heads.outcome=0",
+                "process.opinions.score=1",
+            ),
+            "opinions alone need no values of states",
+        ),
+        (("algorithm=ppo", "process.model=x", "process.heads.outcome=0"), "or set opinions"),
+        (
+            (
+                "algorithm=ppo",
+                "feedback=human",
+                "process.opinions.score=1",
+                "feedback.conflict=drop",
+            ),
+            "feedback.conflict has no effect",
+        ),
     ],
 )
 def test_settings_of_a_run_without_effect_are_refused(settings: tuple[str, ...], line: str) -> None:

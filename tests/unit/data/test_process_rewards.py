@@ -1,5 +1,6 @@
 """Several heads, rules and pooled values of a process reward model, by hand, and labels out of a table."""
 
+import dataclasses
 import math
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,8 +12,8 @@ from support.trajectories import trajectory
 from agentevol.config.run import TrainConfig, load
 from agentevol.core.errors import ConfigError
 from agentevol.data.rewards.objectives import achieved
-from agentevol.data.rewards.process_rewards import agreements, counted_by_head, process_rewards
-from agentevol.data.rewards.state_values import Counted, State, pooled_values, recorded_states
+from agentevol.data.rewards.process_rewards import agreements, centred, counted_by_head, process_rewards
+from agentevol.data.rewards.state_values import State, pooled_values, recorded_states
 from agentevol.data.training_sequences import facts, valued
 from agentevol.learn.rewards.monte_carlo_values import StateValue
 from agentevol.rollout.continuations import continuations
@@ -49,6 +50,25 @@ def test_heads_and_rules_are_weighed_by_hand():
     assert found["lost"].tolist() == pytest.approx([-0.25 - 0.2 * 0.125] * 2)
     alone = process_rewards([WON, LOST], FACTS, [OUTCOME], {"outcome": 1.0}, {})
     assert alone["won"].tolist() == pytest.approx([0.25, 0.25])
+
+
+def test_opinions_reward_a_turn_by_its_distance_from_the_mean_of_the_group():
+    relevance = {"won": {0: 0.9, 1: 0.5}, "lost": {1: 0.1}}
+    found = process_rewards(
+        [WON, LOST], FACTS, [OUTCOME, relevance], {"outcome": 1.0}, {}, {"relevance": 0.5}
+    )
+    # the mean of 0.9, 0.5 and 0.1 is 0.5; the first turn of the lost episode has no quality
+    assert found["won"].tolist() == pytest.approx([0.25 + 0.2, 0.25])
+    assert found["lost"].tolist() == pytest.approx([-0.25, -0.25 - 0.2])
+    alone = process_rewards([WON, LOST], FACTS, [{}], {}, {}, {"relevance": 1.0})
+    assert {name: told.tolist() for name, told in alone.items()} == {"won": [0, 0], "lost": [0, 0]}
+
+
+def test_qualities_of_another_group_do_not_count_in_its_mean():
+    other = {**FACTS, "lost": dataclasses.replace(FACTS["lost"], group="another")}
+    found = centred(other, {"won": {0: 0.75, 1: 0.25}, "lost": {0: 1.0, 1: 1.0}})
+    assert found["won"].tolist() == [0.25, -0.25]
+    assert found["lost"].tolist() == [0, 0]
 
 
 def test_a_turn_that_breaks_a_rule_loses_its_weight():
@@ -103,11 +123,11 @@ def test_a_head_without_a_value_of_a_state_has_no_label_there():
 
 
 def test_figures_of_several_heads_have_their_names():
-    counted = {"outcome": Counted({"won": {0: StateValue(1.0, 2)}}, 1, 0), "safety": Counted({}, 1, 0)}
-    found = agreements([OUTCOME, OUTCOME], counted)
+    labels = {"outcome": {"won": {0: StateValue(1.0, 2)}}, "safety": {}}
+    found = agreements([OUTCOME, OUTCOME], labels)
     assert found["process_outcome_brier"] == pytest.approx(0.0625)
     assert math.isnan(found["process_safety_brier"])
-    assert agreements([OUTCOME], {"outcome": counted["outcome"]})["process_brier"] == pytest.approx(0.0625)
+    assert agreements([OUTCOME], {"outcome": labels["outcome"]})["process_brier"] == pytest.approx(0.0625)
 
 
 def test_safety_is_1_without_a_cost_that_the_world_tells():

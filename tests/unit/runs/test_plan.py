@@ -27,7 +27,15 @@ def lines(*settings: str) -> list[str]:
         ),
         (
             ["algorithm=ppo", "process.pooled=true", "process.heads.safety=0.5", "process.rules.format=0.1"],
-            "turns earn 1 * return + 0.5 * value differences (outcome 1, safety 0.5, format -0.1)",
+            "turns earn 1 * return + 0.5 * (value differences (outcome 1, safety 0.5) + rules (format -0.1))",
+        ),
+        (
+            ["algorithm=ppo", "feedback=judge", "process.opinions={score=0.5,relevance=1}"],
+            "turns earn 1 * return + 0.5 * (qualities (relevance 1, score 0.5))",
+        ),
+        (
+            ["algorithm=ppo", "feedback=judge", "process.opinions.score=1"],
+            "process rewards: opinions of turns alone",
         ),
         (
             ["algorithm=grpo", "reward.judge=rubric", "reward.concurrency=4", "reward.alpha=0.5"],
