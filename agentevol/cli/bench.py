@@ -22,6 +22,9 @@ Seeds = Annotated[int | None, typer.Option(min=1, help="Trainings of each arm, 1
 File = Annotated[
     Path | None, typer.Option(dir_okay=False, help="Keep outcomes in this file, and go on from it.")
 ]
+Jobs = Annotated[
+    int | None, typer.Option(min=1, help="Trials at a time, each in a process of its own; 1 by default.")
+]
 Settings = Annotated[
     list[str] | None,
     typer.Option("--set", help="KEY=VALUE for all arms, as runs have it; may be repeated."),
@@ -46,6 +49,7 @@ def aml(
     ] = None,
     file: File = None,
     settings: Settings = None,
+    jobs: Jobs = None,
     partner: Annotated[
         str | None,
         typer.Option(
@@ -64,7 +68,7 @@ def aml(
     """
     given = {"env": env, "arms": arms, "seeds": seeds, "rounds": rounds, "tasks": tasks, "file": file}
     seat = {"partner": partner, "partner_format": partner_format}
-    _measure("aml", json, **given, **seat, settings=settings)
+    _measure("aml", json, **given, **seat, settings=settings, jobs=jobs)
 
 
 @app.command()
@@ -84,6 +88,7 @@ def rlhf(
     tasks: Annotated[int | None, typer.Option(min=1, help="Held-out questions, 200 by default.")] = None,
     file: File = None,
     settings: Settings = None,
+    jobs: Jobs = None,
     json: AsJson = False,
 ) -> None:
     """Compare RLHF with GRPO, DPO and ADPO on the same questions, and push a policy against its reward model.
@@ -91,7 +96,7 @@ def rlhf(
     Example: agentevol bench rlhf --arms all --seeds 3 --rounds 9 --tasks 500 --file rlhf.json
     """
     given = {"env": env, "arms": arms, "seeds": seeds, "rounds": rounds, "tasks": tasks, "file": file}
-    _measure("rlhf", json, **given, settings=settings)
+    _measure("rlhf", json, **given, settings=settings, jobs=jobs)
 
 
 @app.command()
@@ -106,6 +111,7 @@ def evolution(
     ] = None,
     file: File = None,
     settings: Settings = None,
+    jobs: Jobs = None,
     json: AsJson = False,
 ) -> None:
     """Compare ways of learning from opinions and from own episodes with a control.
@@ -113,7 +119,7 @@ def evolution(
     Example: agentevol bench evolution population --seeds 3 --file population.json
     """
     given = {"seeds": seeds, "rounds": rounds, "tasks": tasks, "file": file, "settings": settings}
-    _measure("evolution", json, experiment=experiment, **given)
+    _measure("evolution", json, experiment=experiment, jobs=jobs, **given)
 
 
 @app.command()

@@ -8,6 +8,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from statistics import stdev
 
+from agentevol.core.errors import RunStopped
 from agentevol.core.summaries import EvaluationSummary
 from agentevol.data.selection.filters import sampled_tokens
 from agentevol.rollout.dimensions.means import dimensions_of
@@ -89,6 +90,18 @@ def failed_episodes(trajectories: Iterable[Trajectory]) -> list[Trajectory]:
         if t.episode not in found or t.ending.failure != PARTNER:
             found[t.episode] = t
     return list(found.values())
+
+
+def stop_above(limit: float, broken: Sequence[Trajectory], of: int) -> None:
+    """Raise `RunStopped` with the counted reasons where more than this share of the episodes failed."""
+    if len(broken) <= limit * of:
+        return
+    reasons = ", ".join(f"{count} {name}" for name, count in endings(broken).items())
+    details = (t.ending.detail for t in broken if t.ending.kind == "failed")
+    raise RunStopped(
+        f"{len(broken)} of {of} episodes failed, not by the agent's fault: {reasons};"
+        f" for example {next(details, '')}"
+    )
 
 
 def ending_label(trajectory: Trajectory) -> str:

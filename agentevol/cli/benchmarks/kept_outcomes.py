@@ -4,7 +4,7 @@
 """
 
 import json
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -12,25 +12,7 @@ from agentevol.core.errors import ConfigError
 from agentgym_envs.core import Record
 from agentgym_store.files import whole_file
 
-K = TypeVar("K", bound=Hashable)
 R = TypeVar("R", bound=Record)
-
-
-def completed(
-    wanted: Iterable[K],
-    found: dict[K, R],
-    make: Callable[[K], R],
-    file: Path | None,
-    settings: Mapping[str, Any],
-) -> list[R]:
-    """Outcomes of the wanted trials: those that were found, and the others as they are made and kept."""
-    outcomes = list[R]()
-    for trial in wanted:
-        if trial not in found:
-            found[trial] = make(trial)
-            keep_records(file, settings, list(found.values()))
-        outcomes.append(found[trial])
-    return outcomes
 
 
 def kept_records(file: Path | None, settings: Mapping[str, Any], kind: type[R]) -> list[R]:

@@ -10,7 +10,7 @@ import polars as pl
 from agentevol.cluster.cluster import Cluster
 from agentevol.cluster.pools.dispatch import Played
 from agentevol.config.sections.environment import SELF_PLAY
-from agentevol.core.errors import REPLAY_MISMATCH, RunStopped, TransportFault
+from agentevol.core.errors import REPLAY_MISMATCH, TransportFault
 from agentevol.core.protocols import Checkpoint, Sampling
 from agentevol.core.splits import Choice, held_out, parent, remaining, within
 from agentevol.data.groups import own_part
@@ -19,7 +19,7 @@ from agentevol.loop.state.progress import Progress
 from agentevol.loop.state.run_folder import RunFolder
 from agentevol.loop.state.system_log import SystemLog
 from agentevol.rollout.episode import EpisodeRequest
-from agentevol.rollout.metrics import endings, failed_episodes
+from agentevol.rollout.metrics import failed_episodes, stop_above
 from agentevol.rollout.tasks import EnvTask, list_tasks
 from agentgym_store.purposes import Purpose
 from agentgym_store.records import Trajectory
@@ -223,7 +223,8 @@ class Episodes:
                 bar(batch)
                 tokens += sum(map(sampled_tokens, batch))
                 broken += filter(_is_broken, failed_episodes(batch))
-                self._stop_above_limit(broken, len(there.union(request.id for request in requests)))
+                of = len(there.union(request.id for request in requests))
+                stop_above(self._config.explore.max_failed, broken, of)
         self._system.note(purpose, played, len(missing), tokens, time.perf_counter() - began)
         return played
 
@@ -235,17 +236,8 @@ class Episodes:
 
     def stop_if_too_many_failed(self, played: Sequence[Trajectory]) -> None:
         """Raise `RunStopped` with the counted reasons where the failures exceed `explore.max_failed`."""
-        self._stop_above_limit(failed_episodes(played), len({t.episode for t in played}))
-
-    def _stop_above_limit(self, broken: Sequence[Trajectory], of: int) -> None:
-        if len(broken) <= self._config.explore.max_failed * of:
-            return
-        reasons = ", ".join(f"{count} {name}" for name, count in endings(broken).items())
-        details = (t.ending.detail for t in broken if t.ending.kind == "failed")
-        raise RunStopped(
-            f"{len(broken)} of {of} episodes failed, not by the agent's fault: {reasons};"
-            f" for example {next(details, '')}"
-        )
+        of = len({t.episode for t in played})
+        stop_above(self._config.explore.max_failed, failed_episodes(played), of)
 
     @property
     def loaded(self) -> Checkpoint:

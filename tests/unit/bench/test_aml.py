@@ -189,11 +189,12 @@ def test_each_play_has_its_seats_and_families(
 
     def trial(policy: str, environment: EnvironmentConfig, split: str, **options: Any) -> SimpleNamespace:
         asked.update(options, policy=policy, environment=environment, split=split)
-        return SimpleNamespace(episodes=[talk("a", "price", 8.0, [1])])
+        told = [talk("a", "price", 8.0, [1])]
+        return SimpleNamespace(trajectories=told, episodes=told)
 
     engine = SimpleNamespace(serve=lambda sampling: "served", close=lambda: None)
     monkeypatch.setattr("agentevol.cli.benchmarks.aml.play.start_engine", lambda *_, **__: engine)
-    monkeypatch.setattr("agentevol.cli.benchmarks.aml.play.trial", trial)
+    monkeypatch.setattr("agentevol.cli.benchmarks.play.trial", trial)
     config = Trial("bc", 0).config("social", 1, ("environment.seats=1",))
     checkpoint = Checkpoint(path=Path("there"), version=0)
     found = figures_of(checkpoint, config, play, 4, 0, Seating("idle", "plain"))

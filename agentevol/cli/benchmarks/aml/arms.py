@@ -58,6 +58,9 @@ class Trial:
     arm: str
     seed: int
 
+    def __str__(self) -> str:
+        return f"{self.arm}, seed {self.seed}"
+
     def config(self, env: str, rounds: int, settings: tuple[str, ...]) -> RunConfig:
         """Configuration of the arm's run."""
         given = [f"env={env}", f"seed={self.seed}", f"iterations={rounds}", *EXAMPLES, *settings]

@@ -22,8 +22,9 @@ from agentevol.cli.benchmarks.aml.outcomes import Outcome
 from agentevol.cli.benchmarks.aml.play import check_partner, figures_of, has_seats
 from agentevol.cli.benchmarks.aml.table import table
 from agentevol.cli.benchmarks.figures import report
-from agentevol.cli.benchmarks.kept_outcomes import completed, kept_records
-from agentevol.cli.benchmarks.progress import run_on_stderr, say
+from agentevol.cli.benchmarks.kept_outcomes import kept_records
+from agentevol.cli.benchmarks.progress import run_on_stderr
+from agentevol.cli.benchmarks.trials import completed
 from agentevol.config.run import RunConfig
 from agentevol.core.action_formats.registry import ACTION_FORMATS
 from agentevol.core.errors import ConfigError
@@ -74,11 +75,12 @@ def main(
     settings: Sequence[str] = (),
     partner: str | None = None,
     partner_format: str | None = None,
+    jobs: int = 1,
 ) -> None:
-    """Run the comparison and print its table."""
+    """Run the comparison, `jobs` trials at a time, and print its table."""
     trials = [Trial(arm, seed) for seed in range(seeds) for arm in named(arms)]
     comparison = Comparison(env, rounds, tasks, tuple(settings), seating_of(partner, partner_format))
-    report("aml", partial(_compared, trials, comparison, file), json=json)
+    report("aml", partial(_compared, trials, comparison, file, jobs), json=json)
 
 
 def seating_of(partner: str | None, partner_format: str | None) -> Seating:
@@ -110,11 +112,13 @@ def _short(arm: str) -> str:
     return arm.replace(", ", "-").replace(" ", "-")
 
 
-def _compared(trials: Sequence[Trial], comparison: Comparison, file: Path | None) -> dict[str, Any]:
+def _compared(
+    trials: Sequence[Trial], comparison: Comparison, file: Path | None, jobs: int
+) -> dict[str, Any]:
     settings = comparison.settings
     found = {one.trial: one for one in kept_records(file, settings, Outcome)}
     plays = _plays(comparison, comparison.config(trials[0]))
-    outcomes = completed(trials, found, partial(_tried, comparison, plays), file, settings)
+    outcomes = completed(trials, found, partial(_tried, comparison, plays), file, settings, jobs)
     for line in table(outcomes):
         print(line)
     return {**settings, "outcomes": [one.model_dump(mode="json") for one in outcomes]}
@@ -133,15 +137,14 @@ def _plays(comparison: Comparison, config: RunConfig) -> list[str]:
 
 def _tried(comparison: Comparison, plays: Sequence[str], trial: Trial) -> Outcome:
     """Train an arm, and play its policy."""
-    say(f"{trial.arm}, seed {trial.seed}")
     config, began = comparison.config(trial), time.monotonic()
     with tempfile.TemporaryDirectory(prefix="agentevol-aml-") as name:
         checkpoint = resolve(config.base)
         if ARMS[trial.arm].trains:
             checkpoint = _trained(config, Path(name) / "run")
         figures = {
-            play: figures_of(checkpoint, config, play, comparison.tasks, trial.seed, comparison.seating)
-            for play in plays
+            way: figures_of(checkpoint, config, way, comparison.tasks, trial.seed, comparison.seating)
+            for way in plays
         }
     return Outcome(arm=trial.arm, seed=trial.seed, minutes=(time.monotonic() - began) / 60, plays=figures)
 

@@ -7,13 +7,13 @@ from pathlib import Path
 
 from agentevol.cli.benchmarks.aml.arms import MODEL, PARTNER, SELF_PLAY
 from agentevol.cli.benchmarks.aml.figures import PlayFigures, counted
+from agentevol.cli.benchmarks.play import play
 from agentevol.config.run import RunConfig
 from agentevol.core.action_formats.registry import action_format
 from agentevol.core.protocols import Checkpoint
 from agentevol.rollout.engine_factory import start_engine
 from agentevol.rollout.environment_server import EnvironmentServer
 from agentevol.rollout.tasks import list_seats
-from agentevol.runs.evaluation import Report, trial
 from agentevol.runs.players import PlayerSettings, player
 from agentevol.runs.seating import Seating
 
@@ -35,31 +35,26 @@ def check_partner(seating: Seating, config: RunConfig) -> None:
 
 
 def figures_of(
-    checkpoint: Checkpoint, config: RunConfig, play: str, episodes: int, seed: int, seating: Seating
+    checkpoint: Checkpoint, config: RunConfig, way: str, episodes: int, seed: int, seating: Seating
 ) -> PlayFigures:
     """Figures of a checkpoint on `episodes` tasks of the run's held-out split, at its temperature; `seating`
-    is that of the play `model`, whose partner has the same temperature.
+    is that of the way `model`, whose partner has the same temperature.
     """
-    alone, environment = play == PARTNER, config.environment
+    alone, environment = way == PARTNER, config.environment
     options = {**environment.options, **({} if alone else SELF_PLAY.get(environment.name, {}))}
     seats = environment.seats if alone else None
     engine = start_engine(config.engine, checkpoint, updates=False, all_threads=False)
     try:
-        played = trial(
+        played = play(
             engine.serve(config.evaluate_sampling),
             environment.model_copy(update={"options": options, "seats": seats}),
             config.evaluate_split,
-            difficulty=config.evaluate.difficulty,
-            episodes=episodes,
-            temperature=config.evaluate_sampling.temperature,
+            episodes,
             seed=seed,
-            started=_unreported,
-            seating=seating if play == MODEL else None,
+            temperature=config.evaluate_sampling.temperature,
+            difficulty=config.evaluate.difficulty,
+            seating=seating if way == MODEL else None,
         )
     finally:
         engine.close()
-    return counted(played.episodes)
-
-
-def _unreported(_: int) -> Report:
-    return lambda _: None
+    return counted(played)

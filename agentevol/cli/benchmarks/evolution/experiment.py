@@ -21,6 +21,16 @@ class Row(Record):
     """Figures by iteration, from the first one."""
 
 
+class Trial(NamedTuple):
+    """A part of an experiment with a seed."""
+
+    part: str
+    seed: int
+
+    def __str__(self) -> str:
+        return f"{self.part}, seed {self.seed}"
+
+
 class Outcome(Record):
     """Rows of a part of an experiment with a seed."""
 

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from statistics import fmean
 
+from agentevol.cli.benchmarks.play import play
 from agentevol.config.sections.environment import EnvironmentConfig
 from agentevol.data.selection.filters import sampled_tokens, scored
-from agentevol.runs.evaluation import Report, trial
 from agentgym_store.records import Trajectory
 
 
@@ -23,18 +23,17 @@ def played(
     """Episodes with an outcome on `episodes` tasks, evenly over a split, of a model as `agentevol eval` names
     it; greedy by default.
     """
-    found = trial(
+    found = play(
         model,
         EnvironmentConfig(name=env),
         split,
-        difficulty=difficulty,
-        episodes=episodes,
-        temperature=temperature,
+        episodes,
         seed=seed,
-        started=_unreported,
+        temperature=temperature,
+        difficulty=difficulty,
         repeats=repeats,
     )
-    return scored(found.episodes)
+    return scored(found)
 
 
 def success(episodes: Sequence[Trajectory]) -> float:
@@ -45,7 +44,3 @@ def success(episodes: Sequence[Trajectory]) -> float:
 def tokens(episodes: Sequence[Trajectory]) -> float:
     """Mean sampled tokens of an episode."""
     return fmean(sampled_tokens(t) for t in episodes)
-
-
-def _unreported(_: int) -> Report:
-    return lambda _: None

@@ -61,6 +61,9 @@ class Trial:
     arm: str
     seed: int
 
+    def __str__(self) -> str:
+        return f"{self.arm}, seed {self.seed}"
+
     def config(self, env: str, rounds: int, tasks: int, given: tuple[str, ...]) -> RunConfig:
         """Configuration of the arm's run, whose evaluations have `tasks` questions; `given` settings go over
         the preset, and those of the arm over them.

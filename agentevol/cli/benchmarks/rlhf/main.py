@@ -17,13 +17,14 @@ from pathlib import Path
 from typing import Any
 
 from agentevol.cli.benchmarks.figures import report
-from agentevol.cli.benchmarks.kept_outcomes import completed, kept_records
-from agentevol.cli.benchmarks.progress import run_on_stderr, say
+from agentevol.cli.benchmarks.kept_outcomes import kept_records
+from agentevol.cli.benchmarks.progress import run_on_stderr
 from agentevol.cli.benchmarks.rlhf.arms import ARMS, GENERATED, QUICK, Trial
 from agentevol.cli.benchmarks.rlhf.base import with_base
 from agentevol.cli.benchmarks.rlhf.measure import answers, divergence, rate
 from agentevol.cli.benchmarks.rlhf.outcomes import Outcome, Rate, round_of
 from agentevol.cli.benchmarks.rlhf.table import table
+from agentevol.cli.benchmarks.trials import completed
 from agentevol.config.rewards.reward import PreferenceModelReward
 from agentevol.config.run import RunConfig
 from agentevol.core.errors import ConfigError
@@ -61,13 +62,14 @@ def main(
     arms: str = ",".join(QUICK),
     file: Path | None = None,
     settings: Sequence[str] = (),
+    jobs: int = 1,
 ) -> None:
-    """Run the comparison and print its table."""
+    """Run the comparison, `jobs` trials at a time, and print its table."""
     if rounds < FEWEST:
         raise ConfigError(f"--rounds {rounds}: the first trains the reward model, give {FEWEST} or more")
     trials = [Trial(arm, seed) for seed in range(seeds) for arm in named(arms)]
     comparison = Comparison(env, rounds, tasks, tuple(settings))
-    report("rlhf", partial(_compared, trials, comparison, file), json=json)
+    report("rlhf", partial(_compared, trials, comparison, file, jobs), json=json)
 
 
 def named(arms: str) -> list[str]:
@@ -82,17 +84,17 @@ def named(arms: str) -> list[str]:
     return [name for name in ARMS if name in wanted]
 
 
-def _compared(trials: Sequence[Trial], comparison: Comparison, file: Path | None) -> dict[str, Any]:
+def _compared(
+    trials: Sequence[Trial], comparison: Comparison, file: Path | None, jobs: int
+) -> dict[str, Any]:
     settings = comparison.settings
     found = {one.trial: one for one in kept_records(file, settings, Outcome)}
     missing = [trial for trial in trials if trial not in found]
     configs = _configs(missing, comparison)
-
-    def make(trial: Trial) -> Outcome:
-        say(f"{trial.arm}, seed {trial.seed}")
-        return _tried(trial, configs[trial], next((one.base for one in found.values()), None))
-
-    outcomes = completed(trials, found, make, file, settings)
+    base = next((one.base for one in found.values()), None)
+    if base is None:
+        base = _base(configs[missing[0]])
+    outcomes = completed(trials, found, partial(_tried, configs, base), file, settings, jobs)
     for line in table(outcomes):
         print(line)
     return {**settings, "outcomes": [one.model_dump(mode="json") for one in outcomes]}
@@ -109,11 +111,14 @@ def _configs(trials: Sequence[Trial], comparison: Comparison) -> dict[Trial, Run
     }
 
 
-def _tried(trial: Trial, config: RunConfig, base: Rate | None) -> Outcome:
+def _base(config: RunConfig) -> Rate:
+    """Right answers of the model that all arms clone."""
+    return rate(answers(config, resolve(config.base), config.evaluate.temperature, 0))
+
+
+def _tried(configs: Mapping[Trial, RunConfig], base: Rate, trial: Trial) -> Outcome:
     """Train an arm, and measure its policies."""
-    began = time.monotonic()
-    if base is None:
-        base = rate(answers(config, resolve(config.base), config.evaluate.temperature, 0))
+    config, began = configs[trial], time.monotonic()
     with tempfile.TemporaryDirectory(prefix="agentevol-rlhf-") as name:
         folder = Path(name) / "run"
         summary = run_on_stderr(config, folder)

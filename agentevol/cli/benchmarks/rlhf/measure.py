@@ -4,13 +4,13 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
+from agentevol.cli.benchmarks.play import play
 from agentevol.cli.benchmarks.rlhf.outcomes import Rate
 from agentevol.config.run import RunConfig
 from agentevol.core.protocols import Checkpoint
 from agentevol.data.rewards.reward_model import sequences_to_judge
 from agentevol.learn.learner import GradientLearner
 from agentevol.rollout.engine_factory import start_engine
-from agentevol.runs.evaluation import Report, trial
 from agentgym_store.records import Trajectory
 
 
@@ -19,19 +19,17 @@ def answers(config: RunConfig, policy: Checkpoint, temperature: float, seed: int
     sampling = replace(config.evaluate_sampling, temperature=temperature)
     engine = start_engine(config.engine, policy, updates=False, all_threads=False)
     try:
-        played = trial(
+        return play(
             engine.serve(sampling),
             config.environment,
             config.evaluate_split,
-            difficulty=config.evaluate.difficulty,
-            episodes=config.evaluate.episodes,
-            temperature=temperature,
+            config.evaluate.episodes,
             seed=seed,
-            started=_unreported,
+            temperature=temperature,
+            difficulty=config.evaluate.difficulty,
         )
     finally:
         engine.close()
-    return played.episodes
 
 
 def rate(episodes: Sequence[Trajectory]) -> Rate:
@@ -52,7 +50,3 @@ def divergence(config: RunConfig, policy: Checkpoint, clone: Checkpoint, seed: i
     learner = GradientLearner(config.learn)
     own, cloned = (learner.perplexity(one, sequences) for one in (policy, clone))
     return math.log(cloned) - math.log(own)
-
-
-def _unreported(_: int) -> Report:
-    return lambda _: None
