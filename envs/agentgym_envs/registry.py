@@ -34,6 +34,7 @@ REGISTRY: dict[str, str] = {
     "bfcl": "agentgym_envs.bfcl:BFCL",
     "deliberate": "agentgym_envs.deliberate:Deliberate",
     "guess": "agentgym_envs.guess:Guess",
+    "maze": "agentgym_envs.maze:Maze",
     "movie": "agentgym_envs.families.movie:Movie",
     "questions": "agentgym_envs.questions:Questions",
     "sheet": "agentgym_envs.families.sheet:Sheet",
@@ -48,6 +49,7 @@ REGISTRY: dict[str, str] = {
     "todo": "agentgym_envs.families.todo:Todo",
     "weather": "agentgym_envs.families.weather:Weather",
     "webshop": "agentgym_envs.webshop:WebShop",
+    "wordle": "agentgym_envs.wordle:Wordle",
 }
 """Name to "module:Class"."""
 
