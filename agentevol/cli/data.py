@@ -22,6 +22,7 @@ IMPORTERS: dict[str, str] = {
     "tau-mock": "agentgym_envs.tau.mock.importing",
     "tau-retail": "agentgym_envs.tau.retail.importing",
     "tau-telecom": "agentgym_envs.tau.telecom.importing",
+    "textcraft": "agentgym_envs.textcraft.importing",
     "webshop": "agentgym_envs.webshop.official.importing",
 }
 """Environment to the module with the functions of `agentgym_envs.import_report`; it is imported only if data
@@ -39,6 +40,7 @@ PARTS: dict[str, str] = {
     "tau-mock": "tasks",
     "tau-retail": "tasks",
     "tau-telecom": "tasks",
+    "textcraft": "recipes",
     "webshop": "entries of files",
 }
 """Environment to the name of the parts that an import accepts or refuses one by one."""
@@ -54,6 +56,7 @@ Importable = Literal[
     "tau-mock",
     "tau-retail",
     "tau-telecom",
+    "textcraft",
     "webshop",
 ]
 MANIFEST = "manifest.json"
@@ -98,9 +101,9 @@ def import_data(
 ) -> None:
     """Check the data of a benchmark and copy it to AGENTEVOL_HOME, all or nothing.
 
-    Parts that are not sound (games of ALFWorld, records of AMPO, tasks of BFCL, SQL and tau, entries of
-    WebShop's files) are refused, named and counted; the others are imported, with `--strict` too. Sotopia's
-    profiles are imported all or none.
+    Parts that are not sound (games of ALFWorld, records of AMPO, tasks of BFCL, SQL and tau, recipes of
+    TextCraft, entries of WebShop's files) are refused, named and counted; the others are imported, with
+    `--strict` too. Sotopia's profiles are imported all or none.
 
     Example: agentevol data import webshop ~/WebShop/data
     """

@@ -33,6 +33,8 @@ IMPORTED: dict[str, Licence] = {
     "tau-mock": Licence("mit", "tau2-bench (github.com/sierra-research)"),
     "tau-retail": Licence("mit", "tau-bench and tau2-bench (github.com/sierra-research)"),
     "tau-telecom": Licence("mit", "tau2-bench (github.com/sierra-research)"),
+    "textcraft": Licence(UNKNOWN, "an imported folder of recipes: ask who published it"),
+    "wordle": Licence("other", "words of SCOWL, free with its notice (wordlist.aspell.net)"),
     "webshop": Licence(
         UNKNOWN, "WebShop (arXiv:2207.01206): MIT but for the texts of products, which are those of a shop"
     ),

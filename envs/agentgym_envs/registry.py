@@ -46,6 +46,7 @@ REGISTRY: dict[str, str] = {
     "tau-mock": "agentgym_envs.tau.mock:TauMock",
     "tau-retail": "agentgym_envs.tau.retail:TauRetail",
     "tau-telecom": "agentgym_envs.tau.telecom:TauTelecom",
+    "textcraft": "agentgym_envs.textcraft:TextCraft",
     "todo": "agentgym_envs.families.todo:Todo",
     "weather": "agentgym_envs.families.weather:Weather",
     "webshop": "agentgym_envs.webshop:WebShop",

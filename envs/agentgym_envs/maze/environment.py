@@ -85,7 +85,7 @@ class Maze(Environment[MazeTask]):
 
     @property
     def data_version(self) -> str:
-        return "agentgym" if self.variant == "agentgym" else f"generated:{generator.VERSION}"
+        return f"{'builtin' if self.variant == 'agentgym' else 'generated'}:{generator.VERSION}"
 
     def tasks(self, split: str, difficulty: str | None = None) -> Sequence[MazeTask]:
         if split not in self.splits:

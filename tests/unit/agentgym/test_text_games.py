@@ -1,4 +1,4 @@
-"""Maze and Wordle as clients of AgentGym meet them, in the variants with its rules."""
+"""Maze, TextCraft and Wordle as clients of AgentGym meet them, in the variants with its rules."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -14,7 +14,7 @@ from agentgym_server.app import create_app
 
 @pytest.fixture
 def client() -> Iterator[TestClient]:
-    games = {name: partial(make, name, variant="agentgym") for name in ("maze", "wordle")}
+    games = {name: partial(make, name, variant="agentgym") for name in ("maze", "textcraft", "wordle")}
     with TestClient(create_app(games), base_url="http://127.0.0.1") as client:
         yield client
 
@@ -34,6 +34,20 @@ def test_a_maze_is_walked_to_the_goal(client: TestClient) -> None:
     replies = [post(client, "maze/step", id=number, action=f"move {move}\n") for move in moves]
     assert [one["reward"] for one in replies] == [0.0] * 11 + [1.0]
     assert replies[-1] == {"observation": "Success", "reward": 1.0, "done": True}
+
+
+def test_an_item_is_crafted(client: TestClient) -> None:
+    begun = post(client, "textcraft/create")
+    number = begun["id"]
+    assert begun["observation"].startswith("Crafting commands:\n")
+    lines = "Crafting commands:\ncraft 6 alder planks using 1 alder log"
+    begun = post(client, "textcraft/reset", id=number, data_idx=0)
+    assert begun["observation"] == f"{lines}\n\nGoal: craft alder planks."
+    assert client.get(f"/agentgym/textcraft/commands?id={number}").json() == lines
+    got = post(client, "textcraft/step", id=number, action="get 1 alder log")
+    assert got == {"observation": "Got 1 alder log", "reward": 0.0, "done": False}
+    made = post(client, "textcraft/step", id=number, action="craft 6 alder planks using 1 alder log")
+    assert made == {"observation": "Crafted 6 village:alder_planks", "reward": 1.0, "done": True}
 
 
 def test_wordle_tells_marks_and_the_words_that_are_left(client: TestClient) -> None:

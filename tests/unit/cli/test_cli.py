@@ -189,7 +189,7 @@ def test_debug_shows_the_traceback_before_the_line(capsys: pytest.CaptureFixture
 
 IMPORTABLE = (
     *("alfworld", "ampo", "bfcl", "questions", "sotopia", "sql"),
-    *("tau-airline", "tau-mock", "tau-retail", "tau-telecom", "webshop"),
+    *("tau-airline", "tau-mock", "tau-retail", "tau-telecom", "textcraft", "webshop"),
 )
 
 
