@@ -24,7 +24,7 @@ class RecipeError(ValueError):
 
 @dataclass(frozen=True)
 class Ingredient:
-    """What a recipe takes: an item, or any one kind of a class."""
+    """Input of a recipe: an item, or any one kind of a class."""
 
     name: str
     count: int
@@ -33,7 +33,7 @@ class Ingredient:
 
 @dataclass(frozen=True)
 class Recipe:
-    """What a craft command takes and makes."""
+    """Inputs and output of a craft command."""
 
     output: str
     count: int
