@@ -54,6 +54,7 @@ def general_recipe(name: str, action_format: str = "plain") -> StarterRecipe:
         words = {
             level: _words(environment, config.explore_split, level, form)
             for level in environment.difficulties or ("",)
+            if environment.tasks(config.explore_split, level or None)  # a level may be of another split alone
         }
     counts = {
         level: round(min(max(WORDS / len(words) / length, FEWEST), MOST)) for level, length in words.items()

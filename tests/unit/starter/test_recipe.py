@@ -169,6 +169,7 @@ def test_the_general_recipe_shows_what_a_run_shows_and_bounds_the_vocabulary():
     assert recipe.worlds == ({"tools_in": "text"},)
     assert recipe.vocabulary_most == MOST_WORDS
     assert general_recipe("guess").worlds == ({},)
+    assert list(general_recipe("maze").demonstrations) == ["small", "medium", "large"]  # huge is held out
 
 
 def test_a_starter_is_measured_in_the_action_format_of_its_recipe():
