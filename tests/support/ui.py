@@ -5,10 +5,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from starlette.testclient import TestClient
 from support.trajectories import trajectory
 
 from agentevol.config.run import RunConfig
 from agentevol.core.summaries import EvaluationSummary, IterationSummary
+from agentevol.ui.app import create_app
+from agentevol.ui.settings import UiSettings
 from agentgym_store.records import Failed, Sample, Terminated, Trajectory, Truncated, Turn
 from agentgym_store.store import Store
 
@@ -139,3 +142,9 @@ def _write_tokenizer(file: Path) -> None:
     }
     file.parent.mkdir(parents=True)
     file.write_text(json.dumps({"version": "1.0", "added_tokens": [], "model": model}))
+
+
+def client_of(run: Path, **fields: Any) -> TestClient:
+    """A client of the pages of the folder in which a run lies."""
+    app = create_app(UiSettings((run.parent,), **fields))
+    return TestClient(app, base_url="http://127.0.0.1:8600", raise_server_exceptions=False)

@@ -9,7 +9,7 @@ from agentevol.runs.seating import Seating
 from agentgym_store.records import Trajectory
 
 
-def play(
+def play_tasks(
     policy: Policy | str,
     environment: EnvironmentConfig,
     split: str,

@@ -5,7 +5,7 @@ Training and test games of AgentGym are numbers of the same 26 starts. The last 
 
 from typing import Final
 
-from agentgym_envs.maze.generator import Way
+from agentgym_envs.maze.generator import Problem
 from agentgym_envs.maze.layouts import FREE, WALL, Cell, Layout
 
 SPLIT: Final = "agentgym"
@@ -34,6 +34,6 @@ MOST_MOVES: Final = 50
 """Moves after which the next one fails."""
 
 
-def way(game: int) -> Way:
+def problem(game: int) -> Problem:
     """Start and goal of a game."""
-    return Way(LAYOUT, STARTS[game], GOAL)
+    return Problem(LAYOUT, STARTS[game], GOAL)

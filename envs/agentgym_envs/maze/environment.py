@@ -13,7 +13,7 @@ from agentgym_envs.core import Environment, Observation, StepResult, Task, TaskN
 from agentgym_envs.lazy_sequence import LazySequence
 from agentgym_envs.maze import agentgym, generator
 from agentgym_envs.maze.explorer import explored
-from agentgym_envs.maze.generator import COUNTS, SIZES, UNSEEN, WAYS, Way
+from agentgym_envs.maze.generator import COUNTS, PROBLEMS, SIZES, UNSEEN, Problem
 from agentgym_envs.maze.layouts import MOVES, Cell, Layout, after
 
 Variant = Literal["default", "agentgym"]
@@ -99,7 +99,7 @@ class Maze(Environment[MazeTask]):
             (size, number, place)
             for size in sizes
             for number in generator.numbers(size).get(split, ())
-            for place in range(WAYS)
+            for place in range(PROBLEMS)
         ]
         return LazySequence(len(places), lambda index: self._generated(split, *places[index]))
 
@@ -111,7 +111,7 @@ class Maze(Environment[MazeTask]):
                 return self._agentgym(games[task_id])
         elif found and found[1] in self.splits:
             size, number, place = (int(text) for text in found.groups()[1:])
-            known = any(size in sizes for sizes in SIZES.values()) and place < WAYS
+            known = any(size in sizes for sizes in SIZES.values()) and place < PROBLEMS
             if known and number in generator.numbers(size).get(found[1], ()):
                 return self._generated(found[1], size, number, place)
         raise TaskNotFound(f"maze has no task {task_id[:80]!r}")
@@ -178,15 +178,15 @@ class Maze(Environment[MazeTask]):
 
     def _generated(self, split: str, size: int, number: int, place: int) -> MazeTask:
         difficulty = next(name for name, sizes in SIZES.items() if size in sizes)
-        found = generator.way(size, number, place)
+        found = generator.problem(size, number, place)
         most = max(FEWEST_MOVES, 2 * found.layout.distances(found.goal)[found.start])
         return self._made(f"{split}/{size}/{number}/{place}", split, difficulty, found, most)
 
     def _agentgym(self, game: int) -> MazeTask:
         name = f"{agentgym.SPLIT}/{game}"
-        return self._made(name, agentgym.SPLIT, "", agentgym.way(game), agentgym.MOST_MOVES)
+        return self._made(name, agentgym.SPLIT, "", agentgym.problem(game), agentgym.MOST_MOVES)
 
-    def _made(self, name: str, split: str, difficulty: str, found: Way, most: int) -> MazeTask:
+    def _made(self, name: str, split: str, difficulty: str, found: Problem, most: int) -> MazeTask:
         return MazeTask(
             env=self.name,
             id=name,

@@ -25,12 +25,12 @@ COUNTS: Final = {"train": 200, "valid": 25, "test": 25}
 """Layouts of each size at most; small sizes have fewer."""
 NUMBERS: Final = 400
 """Numbers that are drawn for a size."""
-WAYS: Final = 4
-"""Tasks of a layout: pairs of a start and a goal."""
+PROBLEMS: Final = 4
+"""Pairs of a start and a goal in each layout."""
 
 
 @dataclass(frozen=True)
-class Way:
+class Problem:
     """Start and goal in a layout."""
 
     layout: Layout
@@ -82,14 +82,14 @@ def layout(size: int, number: int) -> Layout:
     return Layout(tuple("".join(line) for line in walls))
 
 
-def way(size: int, number: int, place: int) -> Way:
+def problem(size: int, number: int, place: int) -> Problem:
     """Start and goal number `place` in a layout, at least `size` - 2 moves apart if any two cells are."""
     made = layout(size, number)
     draw = Random(f"agentevol.maze.{VERSION}.{size}.{number}.{place}")
     for goal in draw.sample(made.free, len(made.free)):
         far = [cell for cell, moves in made.distances(goal).items() if moves >= size - 2]
         if far:
-            return Way(made, draw.choice(sorted(far)), goal)
+            return Problem(made, draw.choice(sorted(far)), goal)
     raise RuntimeError(f"maze {size}/{number} has no two cells {size - 2} moves apart")
 
 

@@ -9,11 +9,10 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from agentgym_envs.files import file_sha256
-from agentgym_envs.import_folders import draft, publish
+from agentgym_envs.import_folders import draft
 from agentgym_envs.import_report import ImportReport, Refused
 from agentgym_envs.questions.files import open_questions
-from agentgym_envs.questions.library import FOLDER, IMPORTED, TASKS, Manifest, counts, manifest_of, verify
+from agentgym_envs.questions.library import IMPORTED, QUESTIONS
 from agentgym_envs.questions.records import Question, QuestionsError
 from agentgym_envs.questions.sources import places, question_in
 
@@ -29,30 +28,20 @@ def import_official(source: Path, home: Path, progress: Callable[[int], None] | 
 
     Raises `QuestionsError` where no question can be imported, and `OSError`.
     """
-    root = home / FOLDER
-    with draft(root, "tasks-") as folder:
+    with draft(home / QUESTIONS.folder, "tasks-") as folder:
         reading = _Reading(source, progress or (lambda _: None))
-        kept = folder / TASKS
+        kept = folder / QUESTIONS.file
         with kept.open("w", encoding="utf-8") as file:
             file.writelines(f"{one.model_dump_json(exclude_defaults=True)}\n" for one in reading.questions())
         if not reading.kept:
             raise QuestionsError(reading.nothing())
         open_questions(kept, VERIFIER)  # what is published can be played
-        found = Manifest(folder=folder.name, sha256=file_sha256(kept), counts=dict(reading.kept))
-        before = _folder_before(home)
-        publish(root, folder, found, before)
+        QUESTIONS.publish(home, folder, dict(reading.kept))
     return ImportReport(dict(reading.kept), tuple(reading.refused), reading.warnings(), (_NOTE,))
 
 
-_NOTE = f"play them: agentevol run env={FOLDER}:{IMPORTED}"
-
-
-def _folder_before(home: Path) -> str | None:
-    try:
-        manifest = manifest_of(home)
-    except QuestionsError:  # a broken import is replaced
-        return None
-    return manifest.folder if manifest else None
+_NOTE = f"play them: agentevol run env={QUESTIONS.folder}:{IMPORTED}"
+counts, verify = QUESTIONS.counts, QUESTIONS.verify
 
 
 class _Reading:

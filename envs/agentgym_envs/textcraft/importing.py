@@ -5,10 +5,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, cast
 
-from agentgym_envs.files import file_sha256
-from agentgym_envs.import_folders import bounded_text, draft, publish
+from agentgym_envs.import_folders import bounded_text, draft
 from agentgym_envs.import_report import ImportReport, Refused
-from agentgym_envs.textcraft.library import FOLDER, RECIPES, Manifest, counts, manifest_of, verify
+from agentgym_envs.textcraft.library import RECIPES
 from agentgym_envs.textcraft.recipes import RecipeBook, RecipeError, read
 from agentgym_envs.textcraft.splits import goals_by_split
 
@@ -16,6 +15,7 @@ __all__ = ["counts", "import_official", "verify"]
 
 MOST_BYTES = 2**26
 """Bytes of a file."""
+counts, verify = RECIPES.counts, RECIPES.verify
 NOTE = "play them: agentevol run env=textcraft environment.options.book=imported"
 
 
@@ -40,12 +40,9 @@ def import_official(source: Path, home: Path, progress: Callable[[int], None] | 
         first = f"; {refused[0].name}: {refused[0].reason}" if refused else ""
         raise RecipeError(f"{source} has no recipe by which anything can be crafted{first}")
     found = {split: len(goals) for split, goals in goals_by_split(book, frozenset[str]()).items() if goals}
-    root = home / FOLDER
-    with draft(root, "recipes-") as folder:
-        file = folder / RECIPES
-        file.write_text(json.dumps(kept), encoding="utf-8")
-        manifest = Manifest(folder=folder.name, sha256=file_sha256(file), counts=found)
-        publish(root, folder, manifest, _folder_before(home))
+    with draft(home / RECIPES.folder, "recipes-") as folder:
+        (folder / RECIPES.file).write_text(json.dumps(kept), encoding="utf-8")
+        RECIPES.publish(home, folder, found)
     left_out = len(kept) - len(book.recipes)
     warnings = (
         (f"{left_out:,} are no crafting recipes, unpack a block, or go in circles",) if left_out else ()
@@ -67,11 +64,3 @@ def _values(source: Path, refused: list[Refused]) -> Iterator[tuple[str, Any]]:
             yield from ((f"{path.name}#{place:05d}", one) for place, one in enumerate(recipes))
         else:
             yield path.name, value
-
-
-def _folder_before(home: Path) -> str | None:
-    try:
-        manifest = manifest_of(home)
-    except RecipeError:  # a broken import is replaced
-        return None
-    return manifest.folder if manifest else None

@@ -13,7 +13,7 @@ from support.squares import Square, refused, squared
 from support.trajectories import trajectory
 
 from agentevol.cli.benchmarks.kept_outcomes import kept_records
-from agentevol.cli.benchmarks.play import play
+from agentevol.cli.benchmarks.play import play_tasks
 from agentevol.cli.benchmarks.trials import completed
 from agentevol.config.sections.environment import EnvironmentConfig
 from agentevol.core.errors import RunStopped
@@ -88,7 +88,7 @@ def test_a_play_that_lost_more_episodes_than_a_run_accepts_has_no_outcome(
     monkeypatch.setattr("agentevol.cli.benchmarks.play.trial", trial)
     given: dict[str, Any] = {"seed": 0, "temperature": 0.0}
     if not stops:
-        assert play("idle", EnvironmentConfig(name="guess"), "test", 100, **given) == told
+        assert play_tasks("idle", EnvironmentConfig(name="guess"), "test", 100, **given) == told
         return
     with pytest.raises(RunStopped, match=r"6 of 100 episodes failed.*no answer within 60 s"):
-        play("idle", EnvironmentConfig(name="guess"), "test", 100, **given)
+        play_tasks("idle", EnvironmentConfig(name="guess"), "test", 100, **given)

@@ -6,10 +6,8 @@ from typing import Any
 
 import pytest
 from starlette.testclient import TestClient
-from support.ui import episodes, make_run
+from support.ui import client_of, episodes, make_run
 
-from agentevol.ui.app import create_app
-from agentevol.ui.settings import UiSettings
 from agentgym_store.feedback.records import Feedback
 from agentgym_store.feedback.table import FeedbackTable
 
@@ -19,11 +17,6 @@ GROUP = "first/explore/0001/guess-5/"
 @pytest.fixture
 def run(tmp_path: Path) -> Path:
     return make_run(tmp_path / "runs" / "first", episodes())
-
-
-def client_of(run: Path, **fields: Any) -> TestClient:
-    app = create_app(UiSettings((run.parent,), **fields))
-    return TestClient(app, base_url="http://127.0.0.1:8600", raise_server_exceptions=False)
 
 
 @pytest.fixture

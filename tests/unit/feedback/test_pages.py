@@ -8,11 +8,9 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from starlette.testclient import TestClient
-from support.ui import HOSTILE, MARKUP, episodes, hostile_episode, make_run
+from support.ui import HOSTILE, MARKUP, client_of, episodes, hostile_episode, make_run
 
-from agentevol.ui.app import create_app
 from agentevol.ui.library import Library
-from agentevol.ui.settings import UiSettings
 from agentgym_store.feedback.latest import standing
 from agentgym_store.feedback.records import Comparison, Correction, Feedback, Flag, Score
 from agentgym_store.feedback.table import FeedbackTable
@@ -32,11 +30,6 @@ def run(made: Path, tmp_path: Path) -> Path:
     import shutil
 
     return shutil.copytree(made, tmp_path / "runs" / "first")
-
-
-def client_of(run: Path, **fields: Any) -> TestClient:
-    app = create_app(UiSettings((run.parent,), **fields))
-    return TestClient(app, base_url="http://127.0.0.1:8600", raise_server_exceptions=False)
 
 
 @pytest.fixture

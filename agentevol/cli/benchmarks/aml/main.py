@@ -143,8 +143,8 @@ def _tried(comparison: Comparison, plays: Sequence[str], trial: Trial) -> Outcom
         if ARMS[trial.arm].trains:
             checkpoint = _trained(config, Path(name) / "run")
         figures = {
-            way: figures_of(checkpoint, config, way, comparison.tasks, trial.seed, comparison.seating)
-            for way in plays
+            play: figures_of(checkpoint, config, play, comparison.tasks, trial.seed, comparison.seating)
+            for play in plays
         }
     return Outcome(arm=trial.arm, seed=trial.seed, minutes=(time.monotonic() - began) / 60, plays=figures)
 

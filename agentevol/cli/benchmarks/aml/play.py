@@ -7,7 +7,7 @@ from pathlib import Path
 
 from agentevol.cli.benchmarks.aml.arms import MODEL, PARTNER, SELF_PLAY
 from agentevol.cli.benchmarks.aml.figures import PlayFigures, counted
-from agentevol.cli.benchmarks.play import play
+from agentevol.cli.benchmarks.play import play_tasks
 from agentevol.config.run import RunConfig
 from agentevol.core.action_formats.registry import action_format
 from agentevol.core.protocols import Checkpoint
@@ -35,17 +35,17 @@ def check_partner(seating: Seating, config: RunConfig) -> None:
 
 
 def figures_of(
-    checkpoint: Checkpoint, config: RunConfig, way: str, episodes: int, seed: int, seating: Seating
+    checkpoint: Checkpoint, config: RunConfig, play: str, episodes: int, seed: int, seating: Seating
 ) -> PlayFigures:
     """Figures of a checkpoint on `episodes` tasks of the run's held-out split, at its temperature; `seating`
-    is that of the way `model`, whose partner has the same temperature.
+    is that of the play `model`, whose partner has the same temperature.
     """
-    alone, environment = way == PARTNER, config.environment
+    alone, environment = play == PARTNER, config.environment
     options = {**environment.options, **({} if alone else SELF_PLAY.get(environment.name, {}))}
     seats = environment.seats if alone else None
     engine = start_engine(config.engine, checkpoint, updates=False, all_threads=False)
     try:
-        played = play(
+        played = play_tasks(
             engine.serve(config.evaluate_sampling),
             environment.model_copy(update={"options": options, "seats": seats}),
             config.evaluate_split,
@@ -53,7 +53,7 @@ def figures_of(
             seed=seed,
             temperature=config.evaluate_sampling.temperature,
             difficulty=config.evaluate.difficulty,
-            seating=seating if way == MODEL else None,
+            seating=seating if play == MODEL else None,
         )
     finally:
         engine.close()

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from statistics import fmean
 
-from agentevol.cli.benchmarks.play import play
+from agentevol.cli.benchmarks.play import play_tasks
 from agentevol.config.sections.environment import EnvironmentConfig
 from agentevol.data.selection.filters import sampled_tokens, scored
 from agentgym_store.records import Trajectory
@@ -23,7 +23,7 @@ def played(
     """Episodes with an outcome on `episodes` tasks, evenly over a split, of a model as `agentevol eval` names
     it; greedy by default.
     """
-    found = play(
+    found = play_tasks(
         model,
         EnvironmentConfig(name=env),
         split,

@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
-from agentevol.cli.benchmarks.play import play
+from agentevol.cli.benchmarks.play import play_tasks
 from agentevol.cli.benchmarks.rlhf.outcomes import Rate
 from agentevol.config.run import RunConfig
 from agentevol.core.protocols import Checkpoint
@@ -19,7 +19,7 @@ def answers(config: RunConfig, policy: Checkpoint, temperature: float, seed: int
     sampling = replace(config.evaluate_sampling, temperature=temperature)
     engine = start_engine(config.engine, policy, updates=False, all_threads=False)
     try:
-        return play(
+        return play_tasks(
             engine.serve(sampling),
             config.environment,
             config.evaluate_split,
