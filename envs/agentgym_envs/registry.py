@@ -31,6 +31,7 @@ REGISTRY: dict[str, str] = {
     "alfworld": "agentgym_envs.alfworld:ALFWorld",
     "ampo": "agentgym_envs.ampo:Ampo",
     "assistant": "agentgym_envs.assistant:Assistant",
+    "babyai": "agentgym_envs.babyai:BabyAI",
     "bfcl": "agentgym_envs.bfcl:BFCL",
     "deliberate": "agentgym_envs.deliberate:Deliberate",
     "guess": "agentgym_envs.guess:Guess",
@@ -54,7 +55,7 @@ REGISTRY: dict[str, str] = {
 }
 """Name to "module:Class"."""
 
-EXTRAS: dict[str, str] = {"bfcl": "server,bfcl", "webshop": "server,webshop"}
+EXTRAS: dict[str, str] = {name: f"server,{name}" for name in ("babyai", "bfcl", "webshop")}
 """Name to the extras of this distribution that install its image, if `server` is not enough."""
 
 PLAIN: dict[str, str] = {"bfcl": "bfcl-eval==2026.3.23"}
@@ -62,7 +63,11 @@ PLAIN: dict[str, str] = {"bfcl": "bfcl-eval==2026.3.23"}
 installed without them, and so in no extra.
 """
 
-NEEDS: dict[str, tuple[str, ...]] = {"bfcl": ("mpmath", "bfcl_eval"), "webshop": ("numpy", "rapidfuzz")}
+NEEDS: dict[str, tuple[str, ...]] = {
+    "babyai": ("minigrid",),
+    "bfcl": ("mpmath", "bfcl_eval"),
+    "webshop": ("numpy", "rapidfuzz"),
+}
 """Name to the modules of its extra, which has the same name, and of its distribution in `PLAIN`."""
 
 
