@@ -38,6 +38,7 @@ REGISTRY: dict[str, str] = {
     "maze": "agentgym_envs.maze:Maze",
     "movie": "agentgym_envs.families.movie:Movie",
     "questions": "agentgym_envs.questions:Questions",
+    "sciworld": "agentgym_envs.sciworld:ScienceWorld",
     "sheet": "agentgym_envs.families.sheet:Sheet",
     "social": "agentgym_envs.social:Social",
     "sotopia": "agentgym_envs.sotopia.environment:Sotopia",
@@ -55,7 +56,7 @@ REGISTRY: dict[str, str] = {
 }
 """Name to "module:Class"."""
 
-EXTRAS: dict[str, str] = {name: f"server,{name}" for name in ("babyai", "bfcl", "webshop")}
+EXTRAS: dict[str, str] = {name: f"server,{name}" for name in ("babyai", "bfcl", "sciworld", "webshop")}
 """Name to the extras of this distribution that install its image, if `server` is not enough."""
 
 PLAIN: dict[str, str] = {"bfcl": "bfcl-eval==2026.3.23"}
@@ -63,9 +64,13 @@ PLAIN: dict[str, str] = {"bfcl": "bfcl-eval==2026.3.23"}
 installed without them, and so in no extra.
 """
 
+PACKAGES: dict[str, str] = {"sciworld": "default-jre-headless"}
+"""Name to the packages of Debian that its image needs."""
+
 NEEDS: dict[str, tuple[str, ...]] = {
     "babyai": ("minigrid",),
     "bfcl": ("mpmath", "bfcl_eval"),
+    "sciworld": ("scienceworld",),
     "webshop": ("numpy", "rapidfuzz"),
 }
 """Name to the modules of its extra, which has the same name, and of its distribution in `PLAIN`."""

@@ -1,5 +1,9 @@
 """The bot of minigrid, which plays minigrid's own actions, and the way that it goes."""
 
+# minigrid's bot has no types.
+# pyright: reportUnknownMemberType=false, reportUnknownArgumentType=false, reportUnknownVariableType=false
+# pyright: reportUnknownParameterType=false
+
 from collections.abc import Iterator
 from copy import deepcopy
 from dataclasses import dataclass, field
@@ -60,13 +64,15 @@ class Bot(BabyAIBot):
 
     def replan(self, action_taken: int | None = None) -> int:
         self._searches = 0
-        return int(super().replan(action_taken))
+        action: Any = super().replan(action_taken)
+        return int(action)
 
     def _breadth_first_search(self, *given: Any, **named: Any) -> Any:
         self._searches += 1
         if self._searches > MOST_SEARCHES:
             raise _LostError
-        return super()._breadth_first_search(*given, **named)
+        found: Any = super()._breadth_first_search(*given, **named)
+        return found
 
     def _process_instr(self, instr: Any) -> None:
         level = cast("Any", self.mission)
@@ -87,8 +93,8 @@ class Bot(BabyAIBot):
 def _boxes_with_key(level: Any, instr: OpenInstr) -> list[ObjDesc]:
     """Boxes that hold the key of a locked door of the instruction."""
     colors = {door.color for door in instr.desc.obj_set if door.is_locked}
-    boxes = [one for one in level.grid.grid if isinstance(one, Box) and one.contains is not None]
-    found = [ObjDesc("box", one.color) for one in boxes if one.contains.color in colors]
+    boxes = [(one, one.contains) for one in level.grid.grid if isinstance(one, Box)]
+    found = [ObjDesc("box", box.color) for box, held in boxes if held is not None and held.color in colors]
     for box in found:
         box.find_matching_objs(level)
     return found

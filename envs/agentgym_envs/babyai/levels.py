@@ -1,7 +1,7 @@
 """Levels of BabyAI (arXiv:1810.08272) by name, and their generation."""
 
 from functools import cache
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import gymnasium
 import minigrid.envs.babyai.core.roomgrid_level as roomgrid_level
@@ -53,8 +53,13 @@ AGENTGYM: Final = (
 MOST_REJECTIONS: Final = 200
 """Drafts of a grid with a mission after which a seed is given up."""
 
+
+def _ignore(*_: object) -> None:
+    """Print nothing."""
+
+
 # minigrid prints each rejected draft; a name of the module hides the builtin from it alone.
-roomgrid_level.print = lambda *_: None  # pyright: ignore[reportAttributeAccessIssue]
+cast("Any", roomgrid_level).print = _ignore
 
 
 class UnluckySeedError(RuntimeError):
@@ -80,14 +85,14 @@ def generate(level: Any, seed: int) -> Any:
     where minigrid rejects `MOST_REJECTIONS` drafts, of which it knows no limit.
     """
     drafts = 0
-    draw = type(level).gen_mission
+    kind = cast("Any", type(level))
 
     def bounded() -> None:
         nonlocal drafts
         drafts += 1
         if drafts > MOST_REJECTIONS:
-            raise UnluckySeedError(f"{type(level).__name__}: no grid for seed {seed}")
-        draw(level)
+            raise UnluckySeedError(f"{kind.__name__}: no grid for seed {seed}")
+        kind.gen_mission(level)
 
     level.gen_mission = bounded
     try:

@@ -132,11 +132,11 @@ def check_splits(subject: Subject) -> Iterator[str]:
 
 
 def _contents(subject: Subject, environment: Environment[Any], task: Task) -> Iterator[tuple[str, str]]:
-    """Identity of a task: its id, its own fields, and the expert's episode."""
+    """Identity of a task: its id, its own fields, and the expert's episode, where it repeats itself."""
     yield "id", task.id
     own = task.model_dump(exclude={"env", "id", "split"})
     yield "content", json.dumps(own, sort_keys=True, default=str)
-    plan = environment.expert(task)
+    plan = environment.expert(task) if environment.deterministic else None
     if plan is not None:
         episode = subject.player.play(environment, task, follow(plan), seed=subject.seed)
         texts = [episode.first.text, *(result.observation.text for result in episode.results)]

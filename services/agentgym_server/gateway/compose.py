@@ -4,11 +4,12 @@ Servers and gateway share an internal network without access to the outside. The
 published on loopback, where no token is needed; any other address requires a token.
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 import yaml
 
-from agentgym_envs.registry import EXTRAS, PLAIN, REGISTRY
+from agentgym_envs.registry import EXTRAS, PACKAGES, PLAIN, REGISTRY
 
 HEADER = """\
 # One address for all environments: docker compose up envs
@@ -60,8 +61,9 @@ def gateway(names: list[str]) -> dict[str, Any]:
 
 def server(name: str) -> dict[str, Any]:
     """Compose service of one environment."""
+    further = {"PLAIN": PLAIN.get(name), "PACKAGES": PACKAGES.get(name)}
     return {
-        **_hardened(EXTRAS.get(name, "server"), SERVER_MEMORY, PLAIN.get(name)),
+        **_hardened(EXTRAS.get(name, "server"), SERVER_MEMORY, further),
         "command": [
             *("agentevol", "envs", "serve", name, "--host", "0.0.0.0", "--port", str(PORT)),
             "--insecure-no-auth",  # open to all on this network, unless there is a token
@@ -71,9 +73,9 @@ def server(name: str) -> dict[str, Any]:
     }
 
 
-def _hardened(extra: str, memory: str, plain: str | None = None) -> dict[str, Any]:
-    """Base and hardening options that all services share."""
-    arguments = {"EXTRA": extra, **({"PLAIN": plain} if plain else {})}
+def _hardened(extra: str, memory: str, further: Mapping[str, str | None] | None = None) -> dict[str, Any]:
+    """Base and hardening options that all services share; `further` are arguments of the build, if any."""
+    arguments = {"EXTRA": extra, **{name: value for name, value in (further or {}).items() if value}}
     return {
         "build": {"context": ".", "dockerfile": "docker/Dockerfile", "args": arguments},
         # Without a value: the variable is passed on if it is set where Compose runs.

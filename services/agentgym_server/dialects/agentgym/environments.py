@@ -144,15 +144,16 @@ COUNTERPARTS: dict[str, AgentGymEnvironment] = {
         created=ID,
         begun={
             "task_name": reply.kind,
-            "var_num": reply.place,
+            "var_num": reply.variation,
             "task_description": reply.instruction,
             **PERCENT,
+            "observation": reply.experiment,
             **DELETED,
             **DONE,
         },
         stepped={**PERCENT, **DONE},
         facts={
-            "observation": reply.observation,
+            "observation": reply.experiment,
             "action_hint": reply.hints,
             "goals": {"goals": reply.told("goals")},
             "detail": reply.detail,

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from agentgym_envs.sciworld.games import agentgym_games
 from agentgym_envs.tools import with_changed_tools
 from agentgym_server.dialects.agentgym.errors import Refusal
 
@@ -114,9 +115,19 @@ def kind(moment: EpisodeState) -> str:
     return moment.task["kind"]
 
 
-def place(moment: EpisodeState) -> int:
-    """The task's index in its split."""
-    return moment.task["index"]
+def variation(moment: EpisodeState) -> int:
+    """ScienceWorld's number of a variation of a task, at the end of an id of its own: `test/1-1/21+easy`."""
+    own = moment.task["task_id"].partition("+")[0]
+    split, _, number = own.rpartition("/")
+    if split == "agentgym":
+        return agentgym_games()[int(number)].variation
+    return int(number) if number.isdecimal() else moment.task["index"]
+
+
+def experiment(moment: EpisodeState) -> str:
+    """The observation without ScienceWorld's description of the task, which is a member of its own."""
+    text = observation(moment)
+    return text.removeprefix(f"{instruction(moment)}\n") if moment.seen["turn"] == 0 else text
 
 
 def detail(moment: EpisodeState) -> dict[str, object]:
@@ -151,9 +162,10 @@ def percent_score(moment: EpisodeState) -> float:
 
 def hints(moment: EpisodeState) -> dict[str, object]:
     """ScienceWorld's lists of possible actions and objects."""
+    info = moment.seen["info"]
     return {
-        "possible_actions": actions(moment),
-        "possible_objects": moment.seen["info"].get("possible_objects", []),
+        "possible_actions": info.get("possible_actions", actions(moment)),
+        "possible_objects": info.get("possible_objects", []),
     }
 
 
