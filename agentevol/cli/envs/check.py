@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from functools import partial
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -23,35 +23,56 @@ def check(
 ) -> None:
     """Hold environments against the contract; exit code 1 if one breaks it.
 
+    One that needs what this machine lacks, as Java, is not checked; that is no failure unless it is named.
+
     Example: agentevol envs check guess
     """
     reports = []
-    for report in _reports(chosen(names), tasks, rows, seed, jobs):
-        reports.append(report)
+    for name, report in _reports(chosen(names), tasks, rows, seed, jobs):
+        reports.append(_as_json(name, report))
         if not json:
-            print(f"{report.env}: {'keeps' if report.passed else 'BREAKS'} the contract")
-            print("\n".join(f"  {line}" for line in report.lines()), flush=True)
+            print("\n".join(_lines(name, report)), flush=True)
     if json:
-        print_json([{"passed": report.passed, **report.model_dump()} for report in reports])
-    if not all(report.passed for report in reports):
+        print_json(reports)
+    if not all(report["passed"] or (report["passed"] is None and not names) for report in reports):
         raise typer.Exit(1)
 
 
-def _reports(names: list[str], tasks: int, rows: int, seed: int, jobs: int) -> "Iterator[Report]":
-    """Reports in the order of `names`, each as soon as it is there."""
+def _lines(name: str, report: "Report | str") -> list[str]:
+    if isinstance(report, str):
+        return [f"{name}: not checked: {report}"]
+    verdict = "keeps" if report.passed else "BREAKS"
+    return [f"{report.env}: {verdict} the contract", *(f"  {line}" for line in report.lines())]
+
+
+def _as_json(name: str, report: "Report | str") -> dict[str, Any]:
+    if isinstance(report, str):
+        return {"env": name, "passed": None, "reason": report}
+    return {"passed": report.passed, **report.model_dump()}
+
+
+def _reports(
+    names: list[str], tasks: int, rows: int, seed: int, jobs: int
+) -> "Iterator[tuple[str, Report | str]]":
+    """Names with their reports in order, each as soon as it is there."""
     one = partial(_report, tasks=tasks, rows=rows, seed=seed)
     if jobs == 1 or len(names) == 1:
-        yield from map(one, names)
+        yield from zip(names, map(one, names), strict=True)
         return
     from concurrent.futures import ProcessPoolExecutor
     from multiprocessing import get_context
 
     with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
-        yield from pool.map(one, names)
+        yield from zip(names, pool.map(one, names), strict=True)
 
 
-def _report(name: str, *, tasks: int, rows: int, seed: int) -> "Report":
-    from agentgym_envs.registry import make
+def _report(name: str, *, tasks: int, rows: int, seed: int) -> "Report | str":
+    """Report of an environment, or what it needs and this machine lacks."""
+    from agentgym_envs.registry import EnvironmentUnavailable, make
     from agentgym_envs.testing import check_environment
 
+    try:
+        make(name).close()
+    except EnvironmentUnavailable as cause:
+        return str(cause)
     return check_environment(partial(make, name), tasks_per_split=tasks, rows_per_split=rows, seed=seed)

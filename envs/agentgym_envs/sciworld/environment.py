@@ -145,18 +145,8 @@ class ScienceWorld(Environment[ScienceWorldTask]):
 
     def expert(self, task: ScienceWorldTask) -> list[str] | None:
         """The package's gold path, which need not be the shortest; None where it has too many moves."""
-        simulator = shared().simulator()
-        try:
-            simulator.load(task.game, task.variation, self._simplification, with_gold=True)
-            path = simulator.texts("getGoldActionSequence")
-            for used, action in enumerate(path, 1):
-                simulator.text("step", action)
-                if simulator.is_complete():
-                    won = simulator.score() == 100 and simulator.moves() <= self._limit
-                    return path[:used] if won and used <= self._limit else None
-        finally:
-            simulator.close()
-        return None
+        path, moves = _gold(task.game, task.variation, self._simplification)
+        return list(path) if path and max(len(path), moves) <= self._limit else None
 
     def _actions(self, simulator: Simulator) -> tuple[str, ...] | None:
         if not self._lists or self._is_over:
@@ -206,3 +196,19 @@ def _described(game: Game, simplification: str) -> str:
         return simulator.text("getTaskDescription")
     finally:
         simulator.close()
+
+
+@lru_cache(maxsize=8192)
+def _gold(name: str, variation: int, simplification: str) -> tuple[tuple[str, ...], int]:
+    """Actions of a game's gold path and their moves; no actions where it does not earn everything."""
+    simulator = shared().simulator()
+    try:
+        simulator.load(name, variation, simplification, with_gold=True)
+        path = simulator.texts("getGoldActionSequence")
+        for used, action in enumerate(path, 1):
+            simulator.text("step", action)
+            if simulator.is_complete():
+                return tuple(path[:used]) if simulator.score() == 100 else (), simulator.moves()
+    finally:
+        simulator.close()
+    return (), 0

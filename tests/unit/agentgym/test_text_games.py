@@ -1,7 +1,9 @@
-"""Maze, TextCraft and Wordle as clients of AgentGym meet them, in the variants with its rules."""
+"""Text games as clients of AgentGym meet them, in the variants with its rules."""
 
+import shutil
 from collections.abc import Iterator
 from functools import partial
+from importlib.util import find_spec
 from typing import Any
 
 import pytest
@@ -68,3 +70,61 @@ def test_wordle_tells_marks_and_the_words_that_are_left(client: TestClient) -> N
         "reward": 0.0,
         "done": False,
     }
+
+
+@pytest.mark.skipif(find_spec("minigrid") is None, reason="the extra babyai is not installed")
+def test_babyai_is_paid_once() -> None:
+    app = create_app({"babyai": partial(make, "babyai", variant="agentgym")})
+    with TestClient(app, base_url="http://127.0.0.1") as client:
+        number = post(client, "babyai/create")["id"]
+        begun = post(client, "babyai/reset", id=number, data_idx=3)
+        goal = begun["observation"].splitlines()[0].removeprefix("Your goal: go to the ")
+        assert (
+            begun["observation"].splitlines()[-1].startswith('Available actions: ["turn left", "turn right"')
+        )
+        assert {name: value for name, value in begun.items() if name != "observation"} == {
+            "reward": 0.0,
+            "score": 0.0,
+            "deleted": False,
+            "done": False,
+        }
+        reply = begun
+        for _ in range(8):
+            listed = f"go to {goal} 1" in reply["observation"]
+            action = f"go to {goal} 1" if listed else "turn left"
+            reply = post(client, "babyai/step", id=number, action=action)
+            if reply["done"]:
+                break
+        assert 0.5 < reply["reward"] < 1
+        assert (reply["score"], reply["done"]) == (reply["reward"], True)
+        assert "The task is completed." in reply["observation"]
+        again = post(client, "babyai/step", id=number, action="turn left")
+        assert again == {"error": f"The task with environment {number} has finished."}
+
+
+@pytest.mark.skipif(
+    shutil.which("java") is None or find_spec("scienceworld") is None,
+    reason="there is no Java, or the extra sciworld is not installed",
+)
+def test_scienceworld_counts_in_hundredths_and_tells_its_goals() -> None:
+    app = create_app({"sciworld": partial(make, "sciworld", variant="agentgym")})
+    with TestClient(app, base_url="http://127.0.0.1") as client:
+        number = post(client, "sciworld/create")["id"]
+        begun = post(client, "sciworld/reset", id=number, data_idx=100)
+        assert begun["task_name"] == "change-the-state-of-matter-of"
+        assert begun["var_num"] == 10
+        assert begun["task_description"].startswith(
+            "Your task is to change the state of matter of chocolate."
+        )
+        assert begun["observation"].startswith("This room is called the ")
+        found = client.get(f"/agentgym/sciworld/task_description?id={number}").json()
+        assert found == {"task_description": begun["task_description"]}
+        reply = post(client, "sciworld/step", id=number, action="look around")
+        assert set(reply) == {"observation", "reward", "score", "done"}
+        goals = client.get(f"/agentgym/sciworld/goals?id={number}").json()["goals"]
+        assert goals.startswith("Completed keys:")
+        hints = client.get(f"/agentgym/sciworld/action_hint?id={number}").json()
+        assert "focus on OBJ" in hints["possible_actions"]
+        assert "air" in hints["possible_objects"]
+        lost = post(client, "sciworld/step", id=number, action="focus on air")
+        assert (lost["score"], lost["done"]) == (0.0, True)
