@@ -26,6 +26,7 @@ IMPORTED: dict[str, Licence] = {
     "alfworld": Licence("mit", "ALFWorld, made from ALFRED (github.com/alfworld/alfworld)"),
     "ampo": Licence("apache-2.0", "AMPO (github.com/MozerWang/AMPO); its scenarios come from Sotopia"),
     "bfcl": Licence(OWN, "Berkeley Function Calling Leaderboard (github.com/ShishirPatil/gorilla)"),
+    "searchqa": Licence(UNKNOWN, "imported passages and questions: ask who published them"),
     "sotopia": Licence("cc-by-sa-4.0", "Sotopia; other licences have been given for parts of it"),
     "sql": _SPIDER,
     "sqlgym": _SPIDER,

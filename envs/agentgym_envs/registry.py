@@ -39,6 +39,7 @@ REGISTRY: dict[str, str] = {
     "movie": "agentgym_envs.families.movie:Movie",
     "questions": "agentgym_envs.questions:Questions",
     "sciworld": "agentgym_envs.sciworld:ScienceWorld",
+    "searchqa": "agentgym_envs.searchqa:SearchQA",
     "sheet": "agentgym_envs.families.sheet:Sheet",
     "social": "agentgym_envs.social:Social",
     "sotopia": "agentgym_envs.sotopia.environment:Sotopia",
@@ -56,7 +57,9 @@ REGISTRY: dict[str, str] = {
 }
 """Name to "module:Class"."""
 
-EXTRAS: dict[str, str] = {name: f"server,{name}" for name in ("babyai", "bfcl", "sciworld", "webshop")}
+EXTRAS: dict[str, str] = {
+    name: f"server,{name}" for name in ("babyai", "bfcl", "sciworld", "searchqa", "webshop")
+}
 """Name to the extras of this distribution that install its image, if `server` is not enough."""
 
 PLAIN: dict[str, str] = {"bfcl": "bfcl-eval==2026.3.23"}
@@ -71,6 +74,7 @@ NEEDS: dict[str, tuple[str, ...]] = {
     "babyai": ("minigrid",),
     "bfcl": ("mpmath", "bfcl_eval"),
     "sciworld": ("scienceworld",),
+    "searchqa": ("numpy",),
     "webshop": ("numpy", "rapidfuzz"),
 }
 """Name to the modules of its extra, which has the same name, and of its distribution in `PLAIN`."""

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from agentgym_envs.search import ranking
+from agentgym_envs.search.analyzer import analyzed
+from agentgym_envs.search.bm25 import Index
 from agentgym_envs.webshop import nouns
 from agentgym_envs.webshop.catalogues.stored import About, write
 from agentgym_envs.webshop.products import cleaned
-from agentgym_envs.webshop.search import ranking
-from agentgym_envs.webshop.search.analyzer import analyzed
-from agentgym_envs.webshop.search.bm25 import Index
 
 pytestmark = pytest.mark.golden
 

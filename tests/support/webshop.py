@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from agentgym_envs.search.bm25 import Index
 from agentgym_envs.webshop.catalogues.catalogue import Label
 from agentgym_envs.webshop.products import Product
-from agentgym_envs.webshop.search.bm25 import Index
 
 
 class MemoryCatalogue:

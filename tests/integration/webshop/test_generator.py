@@ -20,6 +20,7 @@ from typing import Any
 import pytest
 from support.webshop import MemoryCatalogue
 
+from agentgym_envs.search.bm25 import Index
 from agentgym_envs.webshop import generator
 from agentgym_envs.webshop.generator import checks, instructions, measures, names
 from agentgym_envs.webshop.generator.asins import asin
@@ -31,7 +32,6 @@ from agentgym_envs.webshop.nouns import nouns
 from agentgym_envs.webshop.official.goals import human
 from agentgym_envs.webshop.products import Product, cleaned
 from agentgym_envs.webshop.rewards import ENOUGH, Goal, earned, ratio
-from agentgym_envs.webshop.search.bm25 import Index
 from agentgym_envs.webshop.shop import Shop
 from agentgym_envs.webshop.state import State
 from agentgym_envs.webshop.wishes import Wish

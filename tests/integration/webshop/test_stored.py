@@ -15,14 +15,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.webshop import MemoryCatalogue
 
+from agentgym_envs.search import building, ranking
+from agentgym_envs.search.analyzer import analyzed
+from agentgym_envs.search.bm25 import Index, decoded_length
 from agentgym_envs.webshop import nouns
 from agentgym_envs.webshop.catalogues.manifest import FILE
 from agentgym_envs.webshop.catalogues.stored import About, CatalogueError, StoredCatalogue, damage, write
 from agentgym_envs.webshop.products import Product
 from agentgym_envs.webshop.rewards import Goal
-from agentgym_envs.webshop.search import building, ranking
-from agentgym_envs.webshop.search.analyzer import analyzed
-from agentgym_envs.webshop.search.bm25 import Index, decoded_length
 from agentgym_envs.webshop.wishes import Wish
 
 ABOUT = About(name="test", nouns=nouns.NAME, settings={"prices": "first"})

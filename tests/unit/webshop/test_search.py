@@ -7,10 +7,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from agentgym_envs.search.analyzer import STOP_WORDS, analyzed
+from agentgym_envs.search.bm25 import Index, decoded_length
+from agentgym_envs.search.tokenizer import words
 from agentgym_envs.webshop.products import cleaned, product
-from agentgym_envs.webshop.search.analyzer import STOP_WORDS, analyzed
-from agentgym_envs.webshop.search.bm25 import Index, decoded_length
-from agentgym_envs.webshop.search.tokenizer import words
 
 DOCUMENTS = {
     "A1": "acme men's running shorts, quick-dry, 2-pack blue shorts",

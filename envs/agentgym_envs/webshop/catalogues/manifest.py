@@ -4,10 +4,11 @@ import hashlib
 import json
 from pathlib import Path
 
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import BaseModel, ValidationError
 
 from agentgym_envs.core import Record
 from agentgym_envs.files import file_sha256
+from agentgym_envs.search.manifest import Flat
 
 FORMAT = "webshop-catalogue-1"
 """Format version: changes with any change that makes earlier files unreadable or ambiguous."""
@@ -27,20 +28,6 @@ class About(Record):
     """Tagger that found the nouns of titles, of `taggers.TAGGERS`."""
     settings: dict[str, str]
     """Rules for prices, bounds and order; sources and their hashes."""
-
-
-class Flat(Record):
-    """Manifest entry of one array."""
-
-    dtype: str = Field(pattern=r"^(\|[iu]1|<[iu][248]|<f[48]|\|S[1-9][0-9]{0,2})$")
-    """NumPy type string with byte order."""
-    length: int = Field(ge=0)
-    sha256: str
-
-    @property
-    def size(self) -> int:
-        """Size in bytes."""
-        return self.length * int(self.dtype[2:])
 
 
 class Manifest(Record):

@@ -8,10 +8,10 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from agentgym_envs.search.keys import encoded
 from agentgym_envs.webshop.catalogues.manifest import CatalogueError
 from agentgym_envs.webshop.products import Product
 from agentgym_envs.webshop.rewards import Goal
-from agentgym_envs.webshop.search.keys import encoded
 from agentgym_envs.webshop.wishes import Wish
 
 

@@ -15,8 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agentgym_envs.files import flush_to_disk
+from agentgym_envs.search.flat import Files, mapped
+from agentgym_envs.search.keys import Groups, Keys, decoded
+from agentgym_envs.search.stored import StoredIndex
 from agentgym_envs.webshop.catalogues.catalogue import Label
-from agentgym_envs.webshop.catalogues.flat import Files, mapped
 from agentgym_envs.webshop.catalogues.manifest import (
     FILE,
     FORMAT,
@@ -30,8 +32,6 @@ from agentgym_envs.webshop.catalogues.records import Records
 from agentgym_envs.webshop.catalogues.views import Ids, Products, Wishes
 from agentgym_envs.webshop.catalogues.writing import LABELS, Prices, rank_of, write_products, write_wishes
 from agentgym_envs.webshop.products import Product
-from agentgym_envs.webshop.search.keys import Groups, Keys, decoded
-from agentgym_envs.webshop.search.stored import StoredIndex
 from agentgym_envs.webshop.taggers import TAGGERS, nouns_by
 from agentgym_envs.webshop.wishes import Wish
 

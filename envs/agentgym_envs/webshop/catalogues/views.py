@@ -7,9 +7,9 @@ from typing import overload
 import numpy as np
 from numpy.typing import NDArray
 
+from agentgym_envs.search.keys import Groups
 from agentgym_envs.webshop.catalogues.records import Records, product_of, wish_of
 from agentgym_envs.webshop.products import Product
-from agentgym_envs.webshop.search.keys import Groups
 from agentgym_envs.webshop.wishes import Wish
 
 KEPT = 1024

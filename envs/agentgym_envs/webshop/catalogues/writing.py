@@ -16,12 +16,12 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from agentgym_envs.webshop.catalogues.flat import Files
+from agentgym_envs.search.building import Analysis, Builder
+from agentgym_envs.search.flat import Files
+from agentgym_envs.search.keys import bounds, encoded, grouped
 from agentgym_envs.webshop.catalogues.manifest import CatalogueError
 from agentgym_envs.webshop.catalogues.records import product_record, wish_record
 from agentgym_envs.webshop.products import Product
-from agentgym_envs.webshop.search.building import Analysis, Builder
-from agentgym_envs.webshop.search.keys import bounds, encoded, grouped
 from agentgym_envs.webshop.taggers import nouns_by
 from agentgym_envs.webshop.wishes import Wish
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from agentgym_envs.search.bm25 import Index
 from agentgym_envs.webshop.generator import prices as pricing
 from agentgym_envs.webshop.generator.checks import problem
 from agentgym_envs.webshop.generator.instructions import plain
@@ -19,7 +20,6 @@ from agentgym_envs.webshop.generator.measures import demand
 from agentgym_envs.webshop.generator.units import Unit, units
 from agentgym_envs.webshop.generator.wishes import wishes
 from agentgym_envs.webshop.products import Product, product
-from agentgym_envs.webshop.search.bm25 import Index
 from agentgym_envs.webshop.wishes import Wish
 
 __all__ = ["VERSION", "Generated", "Wish", "generate", "rows", "write"]

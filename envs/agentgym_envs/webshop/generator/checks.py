@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
+from agentgym_envs.search.bm25 import Index
 from agentgym_envs.webshop.generator.instructions import plain
 from agentgym_envs.webshop.generator.rules import cached_nouns
 from agentgym_envs.webshop.products import Product
 from agentgym_envs.webshop.rewards import Earned, Goal, Matching, earned
-from agentgym_envs.webshop.search.bm25 import Index
 from agentgym_envs.webshop.shop import BACK, BUY, PARTS, PREVIOUS
 from agentgym_envs.webshop.wishes import Wish
 

@@ -2,11 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 
+from agentgym_envs.search.bm25 import Index
 from agentgym_envs.webshop.generator.checks import hidden
 from agentgym_envs.webshop.generator.names import DIFFICULTIES
 from agentgym_envs.webshop.generator.rules import outcomes
 from agentgym_envs.webshop.products import Product
-from agentgym_envs.webshop.search.bm25 import Index
 from agentgym_envs.webshop.wishes import Wish
 
 MOST = {"rule": 0.25, "page1_titles": 0.45}

@@ -8,12 +8,12 @@ of all texts of the ten instead, like a reader of every page without knowledge o
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 
+from agentgym_envs.search.analyzer import analyzed
+from agentgym_envs.search.bm25 import Index
 from agentgym_envs.webshop.generator.instructions import plain
 from agentgym_envs.webshop.nouns import nouns
 from agentgym_envs.webshop.products import Product
 from agentgym_envs.webshop.rewards import Goal, earned
-from agentgym_envs.webshop.search.analyzer import analyzed
-from agentgym_envs.webshop.search.bm25 import Index
 from agentgym_envs.webshop.shop import HITS
 
 Purchase = tuple[Product, Sequence[str]]

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from functools import cache
 from random import Random
 
+from agentgym_envs.search.analyzer import analyzed
 from agentgym_envs.webshop.generator.vocabulary import CATEGORIES
 from agentgym_envs.webshop.players.baselines import wanted
 from agentgym_envs.webshop.players.visit import Offer, Visit
-from agentgym_envs.webshop.search.analyzer import analyzed
 from agentgym_envs.webshop.shop import Shop
 
 LOOK = 4

@@ -1,4 +1,4 @@
-"""Arrays in files without a header: appended to while a catalogue is written, memory-mapped afterwards."""
+"""Arrays in files without a header: appended to while they are written, memory-mapped afterwards."""
 
 import hashlib
 import os
@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agentgym_envs.files import file_sha256, flush_to_disk
-from agentgym_envs.webshop.catalogues.manifest import Flat
+from agentgym_envs.search.manifest import Flat
 
 
 def mapped(path: Path, flat: Flat) -> NDArray[Any]:

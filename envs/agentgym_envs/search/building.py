@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from agentgym_envs.webshop.catalogues.flat import Files
-from agentgym_envs.webshop.search.analyzer import analyzed
-from agentgym_envs.webshop.search.bm25 import saturation
-from agentgym_envs.webshop.search.keys import bounds, encoded
+from agentgym_envs.search.analyzer import analyzed
+from agentgym_envs.search.bm25 import saturation
+from agentgym_envs.search.flat import Files
+from agentgym_envs.search.keys import bounds, encoded
 
 _BLOCK = 1 << 21
 """Number of postings sorted at a time."""

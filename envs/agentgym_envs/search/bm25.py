@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from agentgym_envs.webshop.search.analyzer import analyzed
+from agentgym_envs.search.analyzer import analyzed
 
 K1, B = np.float32(0.9), np.float32(0.4)
 MOST = 50

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from agentgym_envs.webshop.search.analyzer import analyzed
-from agentgym_envs.webshop.search.bm25 import MOST, idf
-from agentgym_envs.webshop.search.keys import Keys
-from agentgym_envs.webshop.search.ranking import Term, best
+from agentgym_envs.search.analyzer import analyzed
+from agentgym_envs.search.bm25 import MOST, idf
+from agentgym_envs.search.keys import Keys
+from agentgym_envs.search.ranking import Term, best
 
 
 @dataclass(frozen=True, eq=False)

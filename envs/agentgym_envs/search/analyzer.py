@@ -3,8 +3,8 @@
 from functools import lru_cache
 from itertools import chain
 
-from agentgym_envs.webshop.search.porter import stem
-from agentgym_envs.webshop.search.tokenizer import words
+from agentgym_envs.search.porter import stem
+from agentgym_envs.search.tokenizer import words
 
 _STOP = """
 a an and are as at be but by for if in into is it no not of on or such that the their then there these they
