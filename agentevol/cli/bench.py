@@ -29,7 +29,7 @@ Settings = Annotated[
     list[str] | None,
     typer.Option("--set", help="KEY=VALUE for all arms, as runs have it; may be repeated."),
 ]
-Steps = Literal["alfworld", "assistant", "webshop"]
+Steps = Literal["alfworld", "assistant", "games", "webshop"]
 
 
 @app.command()
@@ -120,6 +120,24 @@ def evolution(
     """
     given = {"seeds": seeds, "rounds": rounds, "tasks": tasks, "file": file, "settings": settings}
     _measure("evolution", json, experiment=experiment, jobs=jobs, **given)
+
+
+@app.command()
+def baselines(
+    names: Annotated[list[str] | None, typer.Argument(help="Environments.")] = None,
+    every: Annotated[bool, typer.Option("--all", help="All environments of the registry.")] = False,
+    tasks: Annotated[int | None, typer.Option(min=1, help="Tasks of each split, 50 by default.")] = None,
+    jobs: Annotated[
+        int | None,
+        typer.Option(min=1, help="Environments at a time, each in a process of its own; 1 by default."),
+    ] = None,
+    json: AsJson = False,
+) -> None:
+    """Score players without a model: the expert, random, empty and sprayed actions.
+
+    Example: agentevol bench baselines maze wordle --tasks 20
+    """
+    _measure("baselines", json, names=names, every=every or None, tasks=tasks, jobs=jobs)
 
 
 @app.command()

@@ -59,7 +59,7 @@ class Thing:
 
 @dataclass(frozen=True)
 class View:
-    """What the agent sees, and what it carries."""
+    """Things in the agent's sight, and the one that it carries."""
 
     pose: Pose
     things: tuple[Thing, ...]

@@ -2,6 +2,6 @@
 lengths.
 
 Names for other packages: `analyzer.analyzed`, `bm25.Index`, `building.Analysis`, `building.Builder`,
-`keys.Groups`, `keys.Keys`, `keys.bounds`, `keys.decoded`, `keys.encoded`, `keys.grouped`,
-`stored.StoredIndex`.
+`flat.Files`, `flat.mapped`, `keys.bounds`, `keys.decoded`, `keys.encoded`, `keys.grouped`, `keys.Groups`,
+`keys.Keys`, `manifest.Flat`, `stored.StoredIndex`.
 """

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -54,11 +55,21 @@ class SearchQATask(Task):
     evidence: tuple[str, ...]
 
 
+@dataclass(frozen=True)
+class _Snapshot:
+    """State of an episode."""
+
+    task: SearchQATask
+    seen: frozenset[str]
+    is_over: bool
+
+
 class SearchQA(Environment[SearchQATask]):
     """Reward 1 for the right answer. A search shows the best passages."""
 
     name = "searchqa"
     max_turns = 10
+    forkable = True
     reward_columns = ("answers", "evidence")
 
     def __init__(
@@ -155,6 +166,16 @@ class SearchQA(Environment[SearchQATask]):
         split, hops, number = task.id.split("/")
         chain, draw = chains(split, int(hops))[int(number)], Random(f"{task.id}/{seed}")
         return played(chain, world(split), draw, care, self.max_turns)
+
+    def snapshot(self) -> object:
+        if self._task is None:
+            raise RuntimeError("snapshot before reset")
+        return _Snapshot(self._task, frozenset(self._seen), self._is_over)
+
+    def restore(self, snapshot: object) -> None:
+        if not isinstance(snapshot, _Snapshot):
+            raise TypeError(f"not a snapshot of searchqa: {type(snapshot).__name__}")
+        self._task, self._seen, self._is_over = snapshot.task, set(snapshot.seen), snapshot.is_over
 
     def close(self) -> None:
         self._task = None

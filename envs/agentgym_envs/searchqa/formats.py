@@ -82,7 +82,7 @@ def _of_hotpot(fields: Mapping[str, Any], path: Path, number: int) -> Found:
     if isinstance(context, dict):  # columns
         columns = cast("dict[str, Any]", context)
         context = list(zip(columns["title"], columns["sentences"], strict=True))
-    titles: list[str] = facts["title"] if isinstance(facts, dict) else [one[0] for one in facts]
+    titles = cast("list[str]", facts["title"] if isinstance(facts, dict) else [one[0] for one in facts])
     passages = tuple(Passage(title=title, text="".join(sentences).strip()) for title, sentences in context)
     has_facts = "evidences" in fields
     found = _question(

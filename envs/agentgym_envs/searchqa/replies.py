@@ -26,7 +26,7 @@ _TAG = re.compile(r"<(search|answer)>(.*?)</\1>", re.DOTALL)
 
 
 class Reply(NamedTuple):
-    """What a reply asks for: `search` or `answer`, and its text."""
+    """Request of a reply: `search` or `answer`, and its text."""
 
     kind: str
     text: str

@@ -1,9 +1,14 @@
+import json
+
 import pytest
 from typer.testing import CliRunner
 
 from agentevol.cli import app
 from agentevol.config.sections.engine import EmbeddedConfig
 from agentevol.rollout import engine_factory
+from agentgym_envs import registry
+from agentgym_envs.guess import Guess
+from agentgym_envs.registry import EnvironmentUnavailable
 from agentgym_envs.testing import CheckResult, Report
 
 
@@ -42,3 +47,19 @@ def test_a_judge_is_checked_with_its_options():
     )
     refused = CliRunner().invoke(app, ["check", "judge", "support.judges:Brief", "reward.beta=3"])
     assert str(refused.exception) == "reward.beta has no effect in this check: see reward.options.*"
+
+
+def test_what_a_machine_lacks_is_no_failure_unless_it_is_named(monkeypatch: pytest.MonkeyPatch):
+    def make(name: str) -> Guess:
+        if name == "sciworld":
+            raise EnvironmentUnavailable("it needs Java")
+        return Guess()
+
+    monkeypatch.setattr(registry, "make", make)
+    monkeypatch.setattr(registry, "names", lambda: ["guess", "sciworld"])
+    everything = CliRunner().invoke(app, ["envs", "check"])
+    assert everything.exit_code == 0
+    assert "sciworld: not checked: it needs Java" in everything.stdout
+    named = CliRunner().invoke(app, ["envs", "check", "sciworld", "--json"])
+    assert named.exit_code == 1
+    assert json.loads(named.stdout) == [{"env": "sciworld", "passed": None, "reason": "it needs Java"}]

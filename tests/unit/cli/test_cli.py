@@ -188,7 +188,7 @@ def test_debug_shows_the_traceback_before_the_line(capsys: pytest.CaptureFixture
 
 
 IMPORTABLE = (
-    *("alfworld", "ampo", "bfcl", "questions", "sotopia", "sql"),
+    *("alfworld", "ampo", "bfcl", "questions", "searchqa", "sotopia", "sql"),
     *("tau-airline", "tau-mock", "tau-retail", "tau-telecom", "textcraft", "webshop"),
 )
 

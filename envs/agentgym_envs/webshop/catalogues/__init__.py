@@ -1,5 +1,5 @@
 """Catalogues on disk and in memory: products, search index, and goals.
 
-Names for other packages: `catalogue.Catalogue`, `flat.Files`, `stored.About`, `stored.CatalogueError`,
-`stored.StoredCatalogue`, `stored.Wishes`, `stored.damage`, `stored.write`.
+Names for other packages: `catalogue.Catalogue`, `stored.About`, `stored.CatalogueError`, `stored.damage`,
+`stored.StoredCatalogue`, `stored.Wishes`, `stored.write`.
 """
