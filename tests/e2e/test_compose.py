@@ -93,7 +93,12 @@ OWN, HOSTS = os.environ["SERVICE_ADDRESS"], json.loads(os.environ["SERVICE_HOSTS
 def here(host): return OWN if host in ("0.0.0.0", "127.0.0.1") else host
 def patched(method):
     def mapped(self, address):
-        return method(self, (here(address[0]), *address[1:]) if isinstance(address, tuple) else address)
+        if not isinstance(address, tuple):
+            return method(self, address)
+        try:
+            return method(self, (here(address[0]), *address[1:]))
+        except ConnectionRefusedError:  # a program that is not Python, as Java, listens where it says
+            return method(self, address)
     return mapped
 for name in ("bind", "connect", "connect_ex"):
     setattr(socket.socket, name, patched(getattr(socket.socket, name)))

@@ -31,6 +31,7 @@ ENTRY_POINTS = (
     *(f"agentevol.cli.benchmarks.{name}" for name in NAMES),
     "agentevol.cli.benchmarks.env.alfworld",
     "agentevol.cli.benchmarks.env.assistant",
+    "agentevol.cli.benchmarks.env.games",
     "agentevol.cli.benchmarks.env.webshop",
     "agentevol.cli.benchmarks.serve.openenv_side",  # a program for another interpreter
     "agentgym_client",
