@@ -163,13 +163,19 @@ def serve(
     openenv: Annotated[
         Path | None, typer.Option(exists=True, dir_okay=False, help="A Python that has openenv==0.10.0.")
     ] = None,
+    env: Annotated[
+        list[str] | None,
+        typer.Option(help="Measure the steps of this environment's expert alone; may be repeated."),
+    ] = None,
     json: AsJson = False,
 ) -> None:
     """Measure steps through the server, beside OpenEnv if it is installed.
 
     Example: agentevol bench serve --json
+
+    Example: agentevol bench serve --env textcraft --env babyai
     """
-    _measure("serve", json, openenv_python=openenv and str(openenv))
+    _measure("serve", json, openenv_python=openenv and str(openenv), envs=env)
 
 
 @app.command()

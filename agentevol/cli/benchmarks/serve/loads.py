@@ -4,6 +4,7 @@ Every session has one step in flight at a time, as an agent has. The kinds diffe
 steps:
 
     client      `EnvClient` as users have it: the WebSocket lane, concurrent steps in one frame
+    expert      the same, each session with the actions of its task's expert or demonstrating player
     httpx       `EnvClient(lane="rest")`: REST by httpx
     rest        REST by a bare keep-alive connection a session: the limit of the server
     websocket   one frame a step on one WebSocket
@@ -21,7 +22,7 @@ import random
 import sys
 import threading
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack
 from typing import Any
 from urllib.parse import urlsplit
@@ -31,6 +32,8 @@ from agentgym_client import EnvClient
 ACTION = "go to countertop 1"
 MOST_TURNS = 10_000
 MOST_ITEMS = 250
+MOST_TASKS, PLANS = 40, 8
+"""Tasks that are looked at for plans, and plans that are played."""
 Step = Callable[[], Awaitable[None]]
 
 
@@ -114,6 +117,64 @@ async def by_client(url: str, env: str, count: int, seconds: float, lane: Any = 
         found = await run(steps, seconds)
         await asyncio.gather(*(session.close() for session in sessions))
         return found
+
+
+def following(client: EnvClient, session: Any, env: str, plan: Sequence[str]) -> Step:
+    """A step function that plays a plan over and over, each time in a new session."""
+    holder, actions = [session], itertools.cycle(plan)
+    left = [len(plan)]
+
+    async def step() -> None:
+        now = holder[0]
+        await now.step(next(actions))
+        left[0] -= 1
+        if now.done or not left[0]:
+            await now.close()
+            for _ in range(left[0]):
+                next(actions)
+            holder[0] = await client.open(env, now.task_id, seed=1, max_turns=MOST_TURNS)
+            left[0] = len(plan)
+
+    return step
+
+
+async def by_expert(url: str, env: str, count: int, seconds: float) -> dict[str, float]:
+    """Load through `EnvClient` by plans; opening sessions is a part of the time."""
+    from agentgym_envs.registry import make
+
+    plans = plans_of(make(env))
+    async with EnvClient(url) as client:
+        chosen = list(itertools.islice(itertools.cycle(plans), count))
+        sessions = [
+            await client.open(env, task, seed=1, max_turns=MOST_TURNS, lease_ttl_s=600) for task in chosen
+        ]
+        steps = [
+            following(client, session, env, plans[task])
+            for task, session in zip(chosen, sessions, strict=True)
+        ]
+        return await run(steps, seconds)
+
+
+def plans_of(environment: Any) -> dict[str, Sequence[str]]:
+    """Actions by task: those of the first tasks that have an expert, or a demonstrating player."""
+    plans: dict[str, Sequence[str]] = {}
+    for task in itertools.islice(environment.tasks(environment.splits[0]), MOST_TASKS):
+        plan = environment.expert(task) or demonstrated(environment, task)
+        if plan:
+            plans[task.id] = plan
+        if len(plans) == PLANS:
+            break
+    if not plans:
+        raise RuntimeError(f"{environment.name} has neither an expert nor a player")
+    return plans
+
+
+def demonstrated(environment: Any, task: Any) -> Sequence[str]:
+    """Actions of the demonstrating player, if there is one."""
+    try:
+        return environment.demonstrate(task, 0)
+    except NotImplementedError:
+        return []
 
 
 async def by_httpx(url: str, env: str, count: int, seconds: float) -> dict[str, float]:
@@ -297,6 +358,7 @@ def _threads(url: str, count: int, seconds: float) -> dict[str, float]:
 
 LOADS = {
     "client": by_client,
+    "expert": by_expert,
     "httpx": by_httpx,
     "rest": by_rest,
     "websocket": by_websocket,

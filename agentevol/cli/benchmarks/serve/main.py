@@ -3,7 +3,7 @@
 import asyncio
 import json as json_module
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 
 from agentevol.cli.benchmarks.figures import Figure, ratio
@@ -40,20 +40,47 @@ class Memory:
 
 
 def main(
-    json: bool = False, seconds: float = 3.0, repeats: int = 3, openenv_python: str | None = None
+    json: bool = False,
+    seconds: float = 3.0,
+    repeats: int = 3,
+    openenv_python: str | None = None,
+    envs: Sequence[str] = (),
 ) -> None:
-    """Measure and print; `openenv_python`: an interpreter that has OpenEnv."""
+    """Measure and print; `openenv_python`: an interpreter that has OpenEnv. `envs`: these alone."""
+    if envs:
+        rows = (row for env in envs for row in by_experts(env, seconds))
+        _print_table(rows, json=json)
+        return
     budgets = list(side_by_side(seconds, repeats, openenv_python))
     figures = ratios(budgets)
     memory = [open_sessions(env) for env in ("echo", "alfworld", "assistant")]
     table = [*grid("echo", seconds), *grid("alfworld", seconds), *others(seconds, openenv_python)]
     if json:
-        rows = [{**asdict(row), "steps_per_s": row.rate, "cpu_us_per_step": row.cost_us} for row in table]
+        rows = _as_json(table)
         found = {"ratios": [figure.as_json() for figure in figures], "memory": [asdict(m) for m in memory]}
         print(json_module.dumps({"benchmark": "serve", **found, "table": rows}, indent=2))
         return
     for line in lines(table, figures, memory, openenv_python):
         print(line)
+
+
+def _as_json(table: Sequence[Measurement]) -> list[dict[str, object]]:
+    return [{**asdict(row), "steps_per_s": row.rate, "cpu_us_per_step": row.cost_us} for row in table]
+
+
+def _print_table(table: Iterable[Measurement], *, json: bool) -> None:
+    if json:
+        print(json_module.dumps({"benchmark": "serve", "table": _as_json(list(table))}, indent=2))
+        return
+    for line in table_lines(table):
+        print(line, flush=True)
+
+
+def by_experts(env: str, seconds: float) -> Iterator[Measurement]:
+    """Steps of an environment's experts through its server."""
+    with served("agentevol", server_of(env), SERVER_CORES) as server:
+        for count in (1, BUDGET_SESSIONS):
+            yield ours(server, "expert", env, count, seconds)
 
 
 def side_by_side(seconds: float, repeats: int, openenv_python: str | None) -> Iterator[Measurement]:
@@ -150,14 +177,7 @@ def lines(
     openenv_python: str | None,
 ) -> Iterator[str]:
     """All results as text."""
-    yield "server on one core, load on another; a session has one step on its way at a time"
-    heads = ("server", "env", "load", "sessions", "steps/s", "p50 ms", "p99 ms", "us/step")
-    yield "{:<10}{:<10}{:<10}{:>9}{:>10}{:>9}{:>9}{:>9}".format(*heads)
-    for row in table:
-        yield (
-            f"{row.server:<10}{row.env:<10}{row.load:<10}{row.sessions:>9}{row.rate:>10,.0f}"
-            f"{row.p50_s * 1e3:>9.2f}{row.p99_s * 1e3:>9.2f}{row.cost_us:>9.1f}"
-        )
+    yield from table_lines(table)
     yield ""
     for one in memory:
         more = f"{one.mib_each:.3f} MiB each, {one.threads} threads more"
@@ -167,3 +187,15 @@ def lines(
     yield from map(str, figures)
     if openenv_python is None:
         yield "OpenEnv took no part: name an interpreter that has openenv==0.10.0 with --openenv"
+
+
+def table_lines(table: Iterable[Measurement]) -> Iterator[str]:
+    """Measurements as text."""
+    yield "server on one core, load on another; a session has one step on its way at a time"
+    heads = ("server", "env", "load", "sessions", "steps/s", "p50 ms", "p99 ms", "us/step")
+    yield "{:<10}{:<10}{:<10}{:>9}{:>10}{:>9}{:>9}{:>9}".format(*heads)
+    for row in table:
+        yield (
+            f"{row.server:<10}{row.env:<10}{row.load:<10}{row.sessions:>9}{row.rate:>10,.0f}"
+            f"{row.p50_s * 1e3:>9.2f}{row.p99_s * 1e3:>9.2f}{row.cost_us:>9.1f}"
+        )
