@@ -45,8 +45,8 @@ def test_an_error_is_raised_and_what_was_made_stays_kept(tmp_path: Path, jobs: i
     with pytest.raises(RunStopped, match="trial 1 lost its episodes"):
         completed([0, 1, 2, 3, 4, 5], {}, refused, file, SETTINGS, jobs)
     kept = {one.number for one in kept_records(file, SETTINGS, Square)}
-    assert 0 in kept
-    assert 5 not in kept
+    assert kept == {0} if jobs == 1 else 0 in kept  # several may be done before the others are cancelled
+    assert 1 not in kept
 
 
 def test_a_command_that_is_killed_goes_on_from_its_file(tmp_path: Path) -> None:
