@@ -4,17 +4,16 @@
 actions, `idle` empty ones, `spray` every admissible action in turn. Tasks are evenly spaced over a split.
 """
 
-from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from itertools import chain
-from multiprocessing import get_context
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, Final
 
 from agentevol.cli.benchmarks.figures import report
 from agentevol.cli.benchmarks.progress import say
+from agentevol.cli.console.processes import mapped
 from agentevol.core.errors import ConfigError
 from agentevol.loop.report.intervals import bootstrap_mean, wilson
 
@@ -78,7 +77,7 @@ def main(
 def _table(names: Sequence[str], tasks: int, jobs: int) -> dict[str, Any]:
     print(HEAD)
     rows: list[Row] = []
-    for found in _results(names, tasks, jobs):
+    for found in mapped(partial(measured, tasks=tasks), names, jobs):
         if isinstance(found, str):
             say(found)
             continue
@@ -86,15 +85,6 @@ def _table(names: Sequence[str], tasks: int, jobs: int) -> dict[str, Any]:
             print(row, flush=True)
         rows += found
     return {"tasks": tasks, "rows": [asdict(row) for row in rows]}
-
-
-def _results(names: Sequence[str], tasks: int, jobs: int) -> Iterator[list[Row] | str]:
-    measure = partial(measured, tasks=tasks)
-    if jobs == 1 or len(names) == 1:
-        yield from map(measure, names)
-        return
-    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
-        yield from pool.map(measure, names)
 
 
 def measured(name: str, tasks: int) -> list[Row] | str:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from agentevol.cli.console.output import AsJson, print_json
+from agentevol.cli.console.processes import mapped
 from agentevol.cli.envs.options import Names, chosen
 
 if TYPE_CHECKING:
@@ -56,14 +57,7 @@ def _reports(
 ) -> "Iterator[tuple[str, Report | str]]":
     """Names with their reports in order, each as soon as it is there."""
     one = partial(_report, tasks=tasks, rows=rows, seed=seed)
-    if jobs == 1 or len(names) == 1:
-        yield from zip(names, map(one, names), strict=True)
-        return
-    from concurrent.futures import ProcessPoolExecutor
-    from multiprocessing import get_context
-
-    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
-        yield from zip(names, pool.map(one, names), strict=True)
+    yield from zip(names, mapped(one, names, jobs), strict=True)
 
 
 def _report(name: str, *, tasks: int, rows: int, seed: int) -> "Report | str":

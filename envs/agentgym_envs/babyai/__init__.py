@@ -1,8 +1,8 @@
 """BabyAI: instructions in a grid world, told and played in text, over the package `minigrid`.
 
 > world = BabyAI()
-> world.reset(world.task("test/GoToLocalS8N7/2000003"), seed=0).text
-'Your goal: go to the grey key\nIn front of you in this room, you can see several objects: ...'
+> world.reset(world.task("test/GoToLocalS8N7/2000025"), seed=0).text
+'Your goal: go to the red key\nIn front of you in this room, you can see several objects: ...'
 """
 
 from typing import TYPE_CHECKING

@@ -1,4 +1,4 @@
-"""The bot of minigrid, which plays minigrid's own actions, and the way that it goes."""
+"""The bot of minigrid, which plays minigrid's own actions, and the path that it goes."""
 
 # minigrid's bot has no types.
 # pyright: reportUnknownMemberType=false, reportUnknownArgumentType=false, reportUnknownVariableType=false
@@ -102,7 +102,7 @@ def _boxes_with_key(level: Any, instr: OpenInstr) -> list[ObjDesc]:
 
 @dataclass(frozen=True)
 class Point:
-    """State of a bot's way: pose, touches since its beginning, parts of the mission that are done."""
+    """State of a bot's path: pose, touches since its beginning, parts of the mission that are done."""
 
     pose: Pose
     touches: tuple[Touch, ...]
@@ -128,28 +128,28 @@ class Guide:
 
     level: Any
     bot: Bot
-    way: list[Point] = field(default_factory=list[Point])
+    path: list[Point] = field(default_factory=list[Point])
     """Points from here to the end, where the bot wins or gives up."""
 
     def look_ahead(self) -> None:
-        """Fill the way."""
+        """Fill the path."""
         level, bot = deepcopy((self.level, self.bot))
-        self.way = [point(level, ())]
+        self.path = [point(level, ())]
         for action in _actions(level, bot):
-            last = self.way[-1]
+            last = self.path[-1]
             touches = last.touches
             if action in (PICKUP, DROP, TOGGLE):
                 touches = (*touches, (action, last.pose.ahead))
-            self.way.append(point(level, touches))
+            self.path.append(point(level, touches))
 
     def advance(self, steps: int) -> None:
         """Go on by `steps` points."""
         for _ in zip(range(steps), _actions(self.level, self.bot), strict=False):
             pass
-        self.way = self.way[steps:]
+        self.path = self.path[steps:]
 
     def follow(self, actions: list[int]) -> None:
-        """Do what an agent did instead, and fill the way anew."""
+        """Do what an agent did instead, and fill the path anew."""
         for action in actions:
             self.level.step(action)
             self.bot.replan(action)

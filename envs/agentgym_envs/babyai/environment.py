@@ -4,6 +4,7 @@ import re
 from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import dataclass
+from functools import cache
 from importlib.metadata import version
 from random import Random
 from typing import Annotated, Any, Final, Literal, get_args
@@ -230,6 +231,7 @@ def _generated(task: BabyAITask) -> Any:
     return level
 
 
+@cache
 def _rooms(name: str) -> int:
     level = levels.opened(name)
     return level.num_rows * level.num_cols

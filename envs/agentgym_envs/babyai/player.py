@@ -1,6 +1,6 @@
 """Players of the text layer: minigrid's bot goes ahead, and listed actions follow it.
 
-Of the listed actions the one is taken that leads furthest along the bot's way: it ends in a pose of the way
+Of the listed actions the one is taken that leads furthest along the bot's path: it ends in a pose of the path
 with the same things touched, and the same parts of the mission done.
 """
 
@@ -25,8 +25,8 @@ class Played:
 
 
 @dataclass(frozen=True)
-class _Stride:
-    """An action that leads `points` along the way; the level after it."""
+class _Step:
+    """An action that leads `points` along the path; the level after it."""
 
     action: str
     points: int
@@ -49,19 +49,19 @@ def played(level: Any, draw: Random, care: float, most: int) -> Played:
     while len(actions) < most and not is_over:
         now = moment(level, image, original=False)
         if draw.random() >= care:
-            action, outcome = _strayed(level, now, found, draw)
+            action, outcome = _random_action(level, now, found, draw)
         else:
-            stride = _stride(level, now, found.way)
-            if stride is None:
+            step = _best_step(level, now, found.path)
+            if step is None:
                 break
-            action, level, outcome = stride.action, stride.level, stride.outcome
-            found.advance(stride.points)
+            action, level, outcome = step.action, step.level, step.outcome
+            found.advance(step.points)
         actions.append(action)
         image, reward, is_over = outcome.image, outcome.reward, outcome.terminated or outcome.truncated
     return Played(actions, reward)
 
 
-def _strayed(level: Any, now: Moment, found: Guide, draw: Random) -> tuple[str, Outcome]:
+def _random_action(level: Any, now: Moment, found: Guide, draw: Random) -> tuple[str, Outcome]:
     """A random action, after which the bot plans anew."""
     plans = {action: plan for action in now.choices.plans if (plan := now.plan(action))}
     action = draw.choice(list(plans))
@@ -70,32 +70,32 @@ def _strayed(level: Any, now: Moment, found: Guide, draw: Random) -> tuple[str, 
     try:
         found.follow(plan[: outcome.steps])
     except FAULTS:
-        found.way = []
+        found.path = []
     return action, outcome
 
 
-def _stride(level: Any, now: Moment, way: Sequence[Point]) -> _Stride | None:
-    """The action that leads furthest along the way; None where none does."""
+def _best_step(level: Any, now: Moment, path: Sequence[Point]) -> _Step | None:
+    """The action that leads furthest along the path; None where none does."""
     candidates: list[tuple[int, str]] = []
     for action in now.choices.plans:
         plan = now.plan(action)
         if plan:
             pose, touches = _predicted(now.view.pose, plan)
-            candidates += [(points, action) for points in _places(way, pose, touches)]
+            candidates += [(points, action) for points in _places(path, pose, touches)]
     candidates.sort(key=lambda one: -one[0])
     for points, action in candidates:
         after = deepcopy(level)
         outcome = perform(after, now.plan(action) or [], now.image, original=False)
-        wanted = way[points]
+        wanted = path[points]
         if point(after, wanted.touches) == wanted:
-            return _Stride(action, points, after, outcome)
+            return _Step(action, points, after, outcome)
     return None
 
 
-def _places(way: Sequence[Point], pose: Pose, touches: tuple[Touch, ...]) -> list[int]:
-    """Points of the way with this pose, to which exactly these touches lead."""
-    wanted = (*way[0].touches, *touches) if way else ()
-    return [at for at in range(1, len(way)) if way[at].pose == pose and way[at].touches == wanted]
+def _places(path: Sequence[Point], pose: Pose, touches: tuple[Touch, ...]) -> list[int]:
+    """Points of the path with this pose, to which exactly these touches lead."""
+    wanted = (*path[0].touches, *touches) if path else ()
+    return [at for at in range(1, len(path)) if path[at].pose == pose and path[at].touches == wanted]
 
 
 def _predicted(pose: Pose, plan: Sequence[int]) -> tuple[Pose, tuple[Touch, ...]]:

@@ -127,7 +127,7 @@ def _entered(
 
 def routes(view: View, *, wide: bool) -> Routes:
     """Routes within a view; `wide` as `area` has it."""
-    blocked = {(thing.forward, thing.right) for thing in view.things if thing.kind in OBSTACLES}
+    blocked = {thing.spot for thing in view.things if thing.kind in OBSTACLES}
     return Routes(view.size, area(view, wide=wide) - blocked)
 
 

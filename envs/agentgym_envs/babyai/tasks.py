@@ -30,7 +30,7 @@ class BabyAITask(Task):
 
 @dataclass(frozen=True)
 class Draft:
-    """A generated level, by what its task says of it."""
+    """Facts of a generated level."""
 
     level: str
     seed: int
@@ -40,13 +40,9 @@ class Draft:
     """Split of its first observation; None where it cannot be won."""
 
 
+@lru_cache(maxsize=4096)
 def drafted(level: str, seed: int) -> Draft:
     """The level of a seed. Raises `KeyError` for an unknown one, and `UnluckySeedError`."""
-    return _drafted(level, seed)
-
-
-@lru_cache(maxsize=4096)
-def _drafted(level: str, seed: int) -> Draft:
     made: Any = levels.opened(level)
     levels.generate(made, seed)
     split = SHARES[_digest(made) % len(SHARES)] if levels.is_winnable(made) else None

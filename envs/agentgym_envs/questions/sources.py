@@ -26,6 +26,7 @@ SPLITS = {
     "test": "test",
 }
 """Words of names, by the split that they mean."""
+NO_SPLIT = "no split: neither a field, nor in the name of the file or of its folder"
 MOST_FILES = 1_000_000
 _CALCULATION = re.compile(r"<<[^<>\n]{0,200}>>")
 _MOST_STEPS = 8
@@ -59,6 +60,15 @@ def _lines(file: BinaryIO) -> Iterator[bytes]:
         while not line.endswith(b"\n") and (rest := file.readline(MOST_LINE)):
             line = line[:MOST_LINE] + rest[-1:]
         yield line
+
+
+def split_of(fields: Mapping[str, Any], name: str) -> str | None:
+    """Split of a record: its field `split`, or the last word of a `name` that means one; or None."""
+    told = fields.get("split")
+    if isinstance(told, str):
+        return SPLITS.get(told.lower(), told)
+    words = reversed(re.split(r"[^A-Za-z0-9]+", name.lower()))
+    return next((SPLITS[word] for word in words if word in SPLITS), None)
 
 
 def question_in(place: Place, line: bytes, verifier: str) -> Question:
@@ -127,14 +137,10 @@ def _of_math(place: Place, fields: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _split(place: Place, fields: Mapping[str, Any]) -> str:
-    told = fields.get("split")
-    if isinstance(told, str):
-        return SPLITS.get(told.lower(), told)
-    words = re.split(r"[^A-Za-z0-9]+", place.name.partition(":")[0].lower())
-    for word in reversed(words):
-        if word in SPLITS:
-            return SPLITS[word]
-    raise QuestionsError("no split: neither a field, nor in the name of the file or of its folder")
+    found = split_of(fields, place.name.partition(":")[0])
+    if found is None:
+        raise QuestionsError(NO_SPLIT)
+    return found
 
 
 def _text(fields: Mapping[str, Any], name: str) -> str:

@@ -2,7 +2,7 @@
 
 > world = ScienceWorld()
 > world.reset(world.task("test/1-1/21"), seed=0).text
-'Your task is to boil water. ...\nThis room is called the hallway. ...'
+'Your task is to boil lead. ...\nThis room is called the bathroom. ...'
 """
 
 from typing import TYPE_CHECKING

@@ -69,7 +69,7 @@ class ScienceWorld(Environment[ScienceWorldTask]):
         self.difficulties = () if variant == AGENTGYM else tuple(TASKS)
         self._jvm: Jvm | None = None
         self._simulator: Simulator | None = None
-        self._score, self._earned, self._is_over = 0, 0.0, True
+        self._earned, self._is_over = 0.0, True
 
     @property
     def splits(self) -> tuple[str, ...]:
@@ -109,7 +109,7 @@ class ScienceWorld(Environment[ScienceWorldTask]):
         self._jvm = Jvm(SMALL_HEAP_MB, most=1) if self.deterministic else shared()
         self._simulator = simulator = self._jvm.simulator()
         simulator.load(task.game, task.variation, self._simplification)
-        self._score, self._earned, self._is_over = 0, 0.0, False
+        self._earned, self._is_over = 0.0, False
         seen = simulator.text("step", "look around") if self.variant == AGENTGYM else None
         text = f"{simulator.text('getTaskDescription')}\n{seen or simulator.text('freeActionLook')}"
         return Observation(text=text, actions=self._actions(simulator))
@@ -121,18 +121,18 @@ class ScienceWorld(Environment[ScienceWorldTask]):
         if self._is_over:
             return StepResult(observation=Observation(text="It is over."), terminated=True)
         text = simulator.text("step", action.strip())
-        self._score, moves = simulator.score(), simulator.moves()
-        forbidden = self._score < 0
+        score, moves = simulator.score(), simulator.moves()
+        forbidden = score < 0
         ends = simulator.is_complete() or forbidden
         cut = not ends and moves > self._limit
         self._is_over = ends or cut
-        before, self._earned = self._earned, max(self._score, 0) / 100
+        before, self._earned = self._earned, max(score, 0) / 100
         return StepResult(
             observation=Observation(text=text, actions=self._actions(simulator)),
             reward=self._earned - before,
             terminated=ends,
             truncated=cut,
-            info=self._info(simulator, text, moves, forbidden=forbidden),
+            info=self._info(simulator, text, score, moves),
         )
 
     def close(self) -> None:
@@ -153,9 +153,9 @@ class ScienceWorld(Environment[ScienceWorldTask]):
             return None
         return tuple(sorted(set(simulator.texts("getValidActionObjectCombinations"))))
 
-    def _info(self, simulator: Simulator, text: str, moves: int, *, forbidden: bool) -> dict[str, Any]:
-        info: dict[str, Any] = {"variant": self.variant, "score": self._score, "moves": moves}
-        if forbidden:
+    def _info(self, simulator: Simulator, text: str, score: int, moves: int) -> dict[str, Any]:
+        info: dict[str, Any] = {"variant": self.variant, "score": score, "moves": moves}
+        if score < 0:
             info["forbidden"] = True
         if text.startswith("No known action matches that input."):
             info["invalid_action"] = True

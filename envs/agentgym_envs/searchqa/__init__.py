@@ -2,9 +2,9 @@
 
 > world = SearchQA()
 > world.reset(world.task("test/2/0"), seed=0).text.splitlines()[-1]
-'Question: What is the country of the birthplace of Tiana Rielek?'
-> world.step("<think>I look it up.</think> <search>Tiana Rielek</search>").observation.text
-'<information>Doc 1(Title: Tiana Rielek) ...</information>'
+'Question: What is the employer of the mayor of Satodon?'
+> world.step("<think>I look it up.</think> <search>Satodon</search>").observation.text
+'<information>Doc 1(Title: Satodon) Satodon is led by Bruza Yistott. ...</information>'
 """
 
 from typing import TYPE_CHECKING

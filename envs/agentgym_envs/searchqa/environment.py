@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from importlib import import_module
 from pathlib import Path
 from random import Random
@@ -31,7 +31,7 @@ from agentgym_envs.searchqa.replies import (
     shown,
 )
 from agentgym_envs.searchqa.scoring import exact_match, f1
-from agentgym_envs.searchqa.stored import found, opened
+from agentgym_envs.searchqa.stored import SearchQAManifest, found, opened
 
 Source = Literal["generated", "imported"]
 Score = Literal["exact_match", "f1"]
@@ -87,23 +87,15 @@ class SearchQA(Environment[SearchQATask]):
         if (vectors is None) != (embed is None) or (vectors is not None and corpus == "generated"):
             raise ValueError("vectors and embed go together, with corpus=imported")
         self._strict, self._score, self._most = strict or score == "f1", score, passages
-        self._library = _Library(vectors, embed) if corpus == "imported" else None
-        questions = self._library.questions if self._library else ()
-        self._numbers = {one.id: at for at, one in enumerate(questions)}
-        levels = sorted({one.difficulty for one in questions if one.difficulty})
-        self.difficulties = tuple(levels) if self._library else tuple(map(str, HOPS))
+        self._library = _library(vectors, embed) if corpus == "imported" else None
+        self.difficulties = self._library.difficulties if self._library else tuple(map(str, HOPS))
         self._task: SearchQATask | None = None
         self._seen: set[str] = set()
         self._is_over = False
 
     @property
     def splits(self) -> tuple[str, ...]:
-        if self._library is None:
-            return tuple(COUNTS)
-        there = {one.split for one in self._library.questions}
-        return tuple(split for split in ("train", "valid", "test") if split in there) + tuple(
-            sorted(there - {"train", "valid", "test"})
-        )
+        return tuple(self._library.by_split) if self._library else tuple(COUNTS)
 
     @property
     def data_version(self) -> str:
@@ -115,11 +107,9 @@ class SearchQA(Environment[SearchQATask]):
         if difficulty is not None and difficulty not in self.difficulties:
             raise ValueError(f"no difficulty {difficulty[:80]!r}; there are: {', '.join(self.difficulties)}")
         if self._library is not None:
-            return [
-                _stored(one)
-                for one in self._library.questions
-                if one.split == split and difficulty in (None, one.difficulty)
-            ]
+            own = self._library.by_split[split]
+            chosen = own if difficulty is None else [one for one in own if one.difficulty == difficulty]
+            return LazySequence(len(chosen), lambda index: _stored(chosen[index]))
         levels = [int(difficulty)] if difficulty else list(HOPS)
         return LazySequence(
             len(levels) * COUNTS[split],
@@ -128,8 +118,8 @@ class SearchQA(Environment[SearchQATask]):
 
     def task(self, task_id: str) -> SearchQATask:
         if self._library is not None:
-            if task_id in self._numbers:
-                return _stored(self._library.questions[self._numbers[task_id]])
+            if task_id in self._library.by_id:
+                return _stored(self._library.by_id[task_id])
         elif (parts := _ID.fullmatch(task_id)) and int(parts[3]) < COUNTS[parts[1]]:
             return _generated(parts[1], int(parts[2]), int(parts[3]))
         raise TaskNotFound(f"searchqa has no task {task_id[:80]!r}")
@@ -200,17 +190,29 @@ class SearchQA(Environment[SearchQATask]):
         )
 
 
+def _library(vectors: str | None, embed: str | None) -> "_Library":
+    """The imported library, which instances share. Raises `SearchQAError`."""
+    told, folder = found(data_home())
+    return _opened(folder, told.model_dump_json(), vectors, embed)
+
+
 class _Library:
     """Imported passages and questions."""
 
-    def __init__(self, vectors: str | None, embed: str | None) -> None:
-        told, folder = found(data_home())
-        text = told.model_dump_json()
-        stored, self.questions = opened(folder, text)
-        self.digest = told.questions
-        self.corpus = stored
+    def __init__(self, folder: Path, told: str, vectors: str | None, embed: str | None) -> None:
+        """`told`: the manifest's JSON."""
+        manifest = SearchQAManifest.model_validate_json(told)
+        self.corpus, questions = opened(folder, told)
+        self.digest = manifest.questions
         if vectors is not None and embed is not None:
-            self.corpus = Corpus(stored.passages, _dense(Path(vectors), embed, told.passages))
+            self.corpus = Corpus(self.corpus.passages, _dense(Path(vectors), embed, manifest.passages))
+        self.by_id = {one.id: one for one in questions}
+        splits = sorted(manifest.counts, key=lambda split: (*(split != one for one in COUNTS), split))
+        self.by_split = {split: [one for one in questions if one.split == split] for split in splits}
+        self.difficulties = tuple(sorted({one.difficulty for one in questions if one.difficulty}))
+
+
+_opened = lru_cache(maxsize=2)(_Library)
 
 
 def _dense(path: Path, embed: str, passages: int) -> Retriever:

@@ -17,7 +17,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Final, cast
 
-from agentgym_envs.questions.sources import SPLITS
+from agentgym_envs.questions.sources import NO_SPLIT, split_of
 from agentgym_envs.searchqa.records import Passage, SearchQAError, SearchQuestion
 
 SUFFIXES: Final = (".jsonl", ".json", ".parquet")
@@ -142,7 +142,9 @@ def _question(
     kind: str,
     difficulty: str,
 ) -> SearchQuestion:
-    split = _split(path, fields)
+    split = split_of(fields, f"{path.parent.name}/{path.stem}")
+    if split is None:
+        raise SearchQAError(NO_SPLIT)
     own = fields.get("id") or fields.get("_id") or number
     right = list(dict.fromkeys(str(one).strip() for one in answers if str(one).strip()))
     if not right:
@@ -156,17 +158,6 @@ def _question(
         kind=kind,
         difficulty=difficulty,
     )
-
-
-def _split(path: Path, fields: Mapping[str, Any]) -> str:
-    """Split of a record: its field, or a word in the name of its file or of the folder around it."""
-    told = fields.get("split")
-    if isinstance(told, str):
-        return SPLITS.get(told.lower(), told)
-    for word in reversed(re.split(r"[^A-Za-z0-9]+", f"{path.parent.name}/{path.stem}".lower())):
-        if word in SPLITS:
-            return SPLITS[word]
-    raise SearchQAError("no split: neither a field, nor in the name of the file or of its folder")
 
 
 def _text(fields: Mapping[str, Any], name: str) -> str:

@@ -6,7 +6,6 @@ home/searchqa/tasks-.../          questions.jsonl, passages.blob, passages.begin
 
 import json
 from collections.abc import Iterable
-from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -115,7 +114,6 @@ def verify(home: Path) -> list[str]:
     return [line for line in lines if line]
 
 
-@lru_cache(maxsize=2)
 def opened(folder: Path, told: str) -> tuple[Corpus, tuple[SearchQuestion, ...]]:
     """Corpus and questions of an import; `told` is the manifest's JSON."""
     arrays = SearchQAManifest.model_validate_json(told).arrays

@@ -121,19 +121,15 @@ async def by_client(url: str, env: str, count: int, seconds: float, lane: Any = 
 
 def following(client: EnvClient, session: Any, env: str, plan: Sequence[str]) -> Step:
     """A step function that plays a plan over and over, each time in a new session."""
-    holder, actions = [session], itertools.cycle(plan)
-    left = [len(plan)]
+    now, at = session, 0
 
     async def step() -> None:
-        now = holder[0]
-        await now.step(next(actions))
-        left[0] -= 1
-        if now.done or not left[0]:
+        nonlocal now, at
+        await now.step(plan[at])
+        at += 1
+        if now.done or at == len(plan):
             await now.close()
-            for _ in range(left[0]):
-                next(actions)
-            holder[0] = await client.open(env, now.task_id, seed=1, max_turns=MOST_TURNS)
-            left[0] = len(plan)
+            now, at = await client.open(env, now.task_id, seed=1, max_turns=MOST_TURNS), 0
 
     return step
 
