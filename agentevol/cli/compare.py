@@ -18,7 +18,7 @@ def register(parent: typer.Typer) -> None:
 
 Folders = Annotated[list[Path], typer.Argument(help="Run folders, or files of records of agentevol eval.")]
 By = Annotated[
-    Literal["kind", "difficulty"] | None,
+    Literal["env", "kind", "difficulty"] | None,
     typer.Option(
         help="Also compare for each value of this property of the tasks: mean returns of runs, success and"
         " return of records."

@@ -17,7 +17,9 @@ def register(parent: typer.Typer) -> None:
     parent.add_typer(app, name="starter")
 
 
-Env = Annotated[str, typer.Option(help="Environment of the starter policy.")]
+Env = Annotated[
+    str, typer.Option(help="Environment of the starter policy; `many` for one policy in several of them.")
+]
 Out = Annotated[
     Path | None,
     typer.Option(
@@ -53,6 +55,8 @@ def build(
     Example: agentevol starter build --out starters/tiny --scale 0.01
 
     Example: agentevol starter build --env webshop --out starters/shop
+
+    Example: agentevol starter build --env many
     """
     from agentevol.core.starter_names import MODES
     from agentevol.loop.state.progress import Progress
@@ -79,7 +83,9 @@ def build(
         f" loss {figures['loss_last']:.3f}, {figures['seconds']:.0f} s"
     )
     model = str(place) if not found_by_runs else "starter" if name == env else f"starter:{name}"
-    progress.say(f"try it: {evaluation_command(recipe, model)} --episodes 100")
+    for part in recipe.by_environment:
+        progress.say(f"try it: {evaluation_command(part, model)} --episodes 100")
     if found_by_runs:
         preset = "" if name == env else " --preset aml"
-        progress.say(f"improve it: agentevol run{preset} env={env}")
+        named = ",".join(part.environment for part in recipe.by_environment)
+        progress.say(f"improve it: agentevol run{preset} env={named if recipe.parts else env}")

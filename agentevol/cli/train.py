@@ -58,17 +58,17 @@ def train(
     print_table(
         ("figure", config.learn.algorithm), [(name, f"{v:.6g}") for name, v in report.metrics.items()]
     )
-    measured = f"measure it: {_evaluation(data, out)}"
-    for line in (*remarks(report.metrics), f"checkpoint: {report.checkpoint.path}", measured):
+    measured = [f"measure it: {line}" for line in _evaluations(data, out)]
+    for line in (*remarks(report.metrics), f"checkpoint: {report.checkpoint.path}", *measured):
         console.print(line, markup=False, soft_wrap=True)
 
 
-def _evaluation(data: str, out: Path) -> str:
-    """The command that measures the new checkpoint, on the tasks that the run of the data holds out."""
-    from agentevol.config.commands import command, evaluation_command
+def _evaluations(data: str, out: Path) -> list[str]:
+    """The commands that measure the new checkpoint, on the tasks that the run of the data holds out."""
+    from agentevol.config.commands import command, evaluation_commands
     from agentevol.loop.state.run_folder import read_summary
 
     records = f"{out}.jsonl"
     if not (Path(data) / "config.toml").is_file():
-        return command("eval", "--model", out, "--env", "ENVIRONMENT", "--records", records)
-    return evaluation_command(read_summary(Path(data)).config, str(out), records)
+        return [command("eval", "--model", out, "--env", "ENVIRONMENT", "--records", records)]
+    return evaluation_commands(read_summary(Path(data)).config, str(out), records)

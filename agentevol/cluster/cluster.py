@@ -34,6 +34,7 @@ from agentevol.cluster.workers.environment import PlacedServer
 from agentevol.cluster.workers.learner import report_of
 from agentevol.cluster.workers.rollout import RolloutWorker, WorkerUsage
 from agentevol.config.run import RunConfig
+from agentevol.config.sections.environment import EnvironmentConfig
 from agentevol.config.sections.learner import LearnConfig
 from agentevol.core.algorithms.contract import Floats
 from agentevol.core.errors import ConfigError, RunStopped, one_line
@@ -101,14 +102,14 @@ class Cluster:
         """Address of this machine at which all workers reach it."""
         return ray.util.get_node_ip_address() if self._config.ray.address else "127.0.0.1"
 
-    def environment(self, log: Path, others: Sequence[str]) -> EnvironmentServer | PlacedServer:
-        """Environment server of the run, which also serves `others` and begins when it is entered: on this
-        machine, or on a node with the labels of `ray.environment_labels`.
+    def environment(self, log: Path, served: Sequence[EnvironmentConfig]) -> EnvironmentServer | PlacedServer:
+        """Environment server of the run, which serves these environments and begins when it is entered: on
+        this machine, or on a node with the labels of `ray.environment_labels`.
         """
         config, faults = self._config, self._faults
         if config.ray.environment_labels:
-            return PlacedServer(config, self._processes, self._members, faults, log, others)
-        return EnvironmentServer(config.environment, log, others, self._host, faults)
+            return PlacedServer(config, self._processes, self._members, faults, log, served)
+        return EnvironmentServer(served[0], log, served[1:], self._host, faults)
 
     def check_nodes(self, folder: Path, url: str) -> None:
         """Raise `ConfigError` for the first node of a joined cluster that cannot take part: it has other

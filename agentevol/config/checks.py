@@ -2,7 +2,7 @@
 section that have no effect, or cannot be, beside those of another.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from agentevol.config.rewards.process import ProcessSection
 from agentevol.config.rewards.reward import (
@@ -109,20 +109,24 @@ def check_sequences(learn: LearnConfig, select: SelectConfig) -> None:
 
 
 def check_thresholds(
-    learn: LearnConfig, select: SelectConfig, environment: str | None, retained: RetainedConfig | None
+    learn: LearnConfig,
+    select: SelectConfig,
+    environments: Sequence[str] | None,
+    retained: RetainedConfig | None,
 ) -> None:
     """Raise `ValueError` for a threshold that nothing is compared with, or that everything has passed.
 
-    `environment` is that of a run, in which only retained episodes are of other ones; None for a data set.
+    `environments` are those of a run, in which only retained episodes are of other ones; None for a data set.
     """
     options = objective(learn.algorithm, learn.options).options
     weighed = "threshold" in options and options.get("weighting", "binary") == "binary"
     if select.thresholds and select.rule != "threshold" and not weighed:
         raise ValueError("select.thresholds has no effect without select.rule = 'threshold'")
-    others = [] if environment is None else sorted(select.thresholds.keys() - {environment})
+    others = [] if environments is None else sorted(select.thresholds.keys() - set(environments))
     if others and retained is None:
         raise ValueError(
-            f"select.thresholds.{others[0]} has no effect: the run's environment is {environment}"
+            f"select.thresholds.{others[0]} has no effect: the run's environment is"
+            f" {', '.join(environments or ())}"
         )
     passed = {"succeeded": 0.999, "threshold": select.threshold}.get(select.rule)
     own = learn.options.get("threshold")

@@ -3,14 +3,43 @@
 import json
 import shlex
 from collections.abc import Mapping
+from pathlib import PurePath
 from typing import Any
+
+from agentevol.config.files.merging import merged
 
 NONE = (None, "null", "")
 """None in a run's configuration; a file has `null`."""
 
 
+def evaluation_commands(
+    settings: Mapping[str, Any], model: str, records: str, split: str = "test"
+) -> list[str]:
+    """`agentevol eval` of a model on the tasks that a run with these settings holds out: a command for each
+    of its environments, with the environment in the name of its records where there are several.
+
+    > evaluation_commands({"environment": {"name": "guess"}}, "better", "after.jsonl")
+    ["agentevol eval --model better --env guess --records after.jsonl"]
+    """
+    mixture: Mapping[str, Any] = settings.get("mixture") or {}
+    if not mixture:
+        return [evaluation_command(settings, model, records, split)]
+    place = PurePath(records)
+    found = list[str]()
+    for name, own in mixture.items():
+        alone = merged(
+            {section: settings.get(section, {}) for section in ("environment", "evaluate")},
+            {section: _given(own.get(section, {})) for section in ("environment", "evaluate")},
+            {"environment": {"name": name}},
+        )
+        own_split = alone["evaluate"].get("split") or "test"
+        own_records = str(place.with_name(f"{place.stem}-{name}{place.suffix}"))
+        found.append(evaluation_command(alone, model, own_records, own_split))
+    return found
+
+
 def evaluation_command(settings: Mapping[str, Any], model: str, records: str, split: str = "test") -> str:
-    """`agentevol eval` of a model on the tasks that a run with these settings holds out.
+    """`agentevol eval` of a model on the tasks that a run in one environment with these settings holds out.
 
     > evaluation_command({"environment": {"name": "guess"}}, "better", "after.jsonl")
     "agentevol eval --model better --env guess --records after.jsonl"
@@ -33,6 +62,10 @@ def evaluation_command(settings: Mapping[str, Any], model: str, records: str, sp
         f"environment.options.{name}={_plain(one)}" for name, one in environment.get("options", {}).items()
     ]
     return command("eval", *given)
+
+
+def _given(section: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in section.items() if value not in NONE}
 
 
 def command(*words: object) -> str:

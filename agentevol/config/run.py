@@ -15,6 +15,7 @@ from agentevol.config import checks
 from agentevol.config.files.merging import merged
 from agentevol.config.files.migration import migrated
 from agentevol.config.files.reading import apply_override, nulls_as_text, read_toml
+from agentevol.config.mixture import check_mixture, environment_configs, with_mixture
 from agentevol.config.presets.defaults import (
     ALGORITHM_BY_ENVIRONMENT,
     BY_DATA,
@@ -37,7 +38,7 @@ from agentevol.config.sections.alternatives import complaint
 from agentevol.config.sections.cluster import RayConfig
 from agentevol.config.sections.constraints import Constraint
 from agentevol.config.sections.engine import EmbeddedConfig, EngineConfig, VllmConfig
-from agentevol.config.sections.environment import EnvironmentConfig
+from agentevol.config.sections.environment import EnvironmentConfig, names_in
 from agentevol.config.sections.evaluation import EvaluateConfig
 from agentevol.config.sections.exploration import DemonstrationConfig, ExploreConfig, HorizonConfig
 from agentevol.config.sections.forgetting import (
@@ -49,6 +50,7 @@ from agentevol.config.sections.forgetting import (
 )
 from agentevol.config.sections.learner import KLTarget, LearnConfig
 from agentevol.config.sections.metrics import DEFAULT, SINKS
+from agentevol.config.sections.mixture import MixedEnvironment
 from agentevol.config.sections.rollout import RolloutConfig, SynchronousConfig
 from agentevol.config.sections.section import Names, Section
 from agentevol.config.sections.selection import RETURN, PairsConfig, SelectConfig
@@ -71,7 +73,7 @@ from agentevol.core.algorithms.registry import algorithm, objective
 from agentevol.core.errors import ConfigError
 from agentevol.core.protocols import NEW_TOKENS, Sampling
 from agentevol.core.splits import parent
-from agentevol.core.starter_names import starter_name
+from agentevol.core.starter_names import MANY, starter_name
 from agentgym_store.errors import StoreError
 from agentgym_store.urls import checked
 
@@ -93,9 +95,9 @@ class RunConfig(Section):
     seed: int = Field(default=0, ge=0, lt=2**31)
     iterations: int = Field(default=5, ge=1)
     base: str = "starter:alfworld"
-    """The initial policy: `starter` (that of the environment) or `starter:ENVIRONMENT`, a model folder, a
-    run's folder, or one of the Hugging Face hub as `owner/name` or `owner/name@revision`. A run records the
-    commit.
+    """The initial policy: `starter` (that of the environment, or `starter:many` of several) or
+    `starter:ENVIRONMENT`, a model folder, a run's folder, or one of the Hugging Face hub as `owner/name` or
+    `owner/name@revision`. A run records the commit.
     """
     start: Literal["base", "latest"] = "latest"
     """Start of training in each iteration: the base, as it was before any cloning (AgentEvol's released
@@ -110,6 +112,8 @@ class RunConfig(Section):
     that see the run's folder.
     """
     environment: EnvironmentConfig = EnvironmentConfig()
+    mixture: dict[str, MixedEnvironment] = Field(default_factory=dict[str, MixedEnvironment])
+    """Weights and own settings by environment, where `environment.name` has several names."""
     engine: EngineConfig = EmbeddedConfig()
     explore: ExploreConfig = ExploreConfig()
     rollout: RolloutConfig = SynchronousConfig()
@@ -161,6 +165,7 @@ class RunConfig(Section):
     @model_validator(mode="after")
     def _explores_and_selects(self) -> "RunConfig":
         select, learn = self.select, self.learn
+        check_mixture(self)
         checks.check_demonstrations(self.demonstrations, self.start, select, learn, self.pairs)
         checks.check_cluster(self.ray, self.environment)
         checks.check_partner(self.environment, self.engine)
@@ -184,7 +189,7 @@ class RunConfig(Section):
         check_opinions(select, self.feedback)
         usual = _of_algorithm({"learn": {"algorithm": learn.algorithm}}, RunConfig).get("pairs", {})
         check_choice(self.feedback, (select, self.pairs), (select, PairsConfig.model_validate(usual)))
-        checks.check_thresholds(learn, select, self.environment.name, self.retained)
+        checks.check_thresholds(learn, select, self.environment.names, self.retained)
         if not isinstance(self.reward, LearntModelReward):
             checks.check_pairs(self.pairs, learn)
         checks.check_pair_sources(self.pairs, learn, self.demonstrations, self.start, self.iterations)
@@ -238,6 +243,11 @@ class RunConfig(Section):
             except ConfigError as cause:
                 raise ValueError(str(cause)) from cause
         return self
+
+    @property
+    def by_environment(self) -> "dict[str, RunConfig]":
+        """Configuration of the run in each of its environments alone, by name."""
+        return environment_configs(self)
 
     @property
     def chat_template_kwargs(self) -> Mapping[str, Any]:
@@ -461,7 +471,7 @@ def load_earlier(path: Path) -> tuple[RunConfig, list[str]]:
 
 def validated(values: dict[str, Any], kind: type[ConfigT] = RunConfig) -> ConfigT:
     """A configuration of nested values. Raises `ConfigError` naming every key at fault."""
-    values = dict(values)
+    values = with_mixture(values) if kind is RunConfig else dict(values)
     named = values.pop("algorithm", None)  # the short form of learn.algorithm
     if named is not None:
         learnt: Mapping[str, Any] = {"learn": {"algorithm": named}}
@@ -496,6 +506,8 @@ def _preset(values: Mapping[str, Any], kind: type[Section]) -> dict[str, Any]:
 
 def _of_environment(values: Mapping[str, Any]) -> dict[str, Any]:
     name = _environment_name(values)
+    if len(names_in(name)) > 1:
+        return {"base": f"starter:{MANY}"}
     learnt_by = _given(values, "learn", "algorithm")
     own = starter_name(name, _given(values, "environment", "format") or "")
     found = {"base": f"starter:{own}", **BY_ENVIRONMENT.get(name, {})}
@@ -512,8 +524,9 @@ def _of_environment(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _environment_name(values: Mapping[str, Any]) -> str:
-    """The chosen environment, without an argument."""
-    return (_given(values, "environment", "name") or EnvironmentConfig().name).partition(":")[0]
+    """The chosen environment, without an argument; several as they are given."""
+    name = _given(values, "environment", "name") or EnvironmentConfig().name
+    return name if len(names_in(name)) > 1 else name.partition(":")[0]
 
 
 def _given(values: Mapping[str, Any], section: str, key: str) -> str | None:

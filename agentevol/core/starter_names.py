@@ -1,9 +1,13 @@
-"""Names of starters, as in `starter:NAME`: an environment's, and another one for thinking modes."""
+"""Names of starters, as in `starter:NAME`: an environment's, another one for thinking modes, and that of one
+policy for several environments.
+"""
 
 MODES = "-modes"
 """End of the name of a starter that writes in thinking modes, after that of its environment."""
 MODE_STARTERS = ("social",)
 """Environments with a recipe for a starter in thinking modes, `starter:NAME-modes`."""
+MANY = "many"
+"""Name of the starter that plays several environments."""
 PLAYED_BY = {"sotopia": "social"}
 """Environments that the starters of another one play, whose texts and moves they share."""
 

@@ -1,6 +1,7 @@
 """Summary of a run for its report: one `IterationSummary` for each iteration, all in a `RunSummary`."""
 
 from collections.abc import Mapping
+from statistics import fmean
 from typing import Any
 
 from pydantic import AliasChoices, Field
@@ -59,6 +60,7 @@ class EvaluationSummary(Record):
     """Evaluation of a policy on a split."""
 
     split: str
+    """Name of the split; in a mixed run all names, with commas."""
     n: int
     """Episodes that have a return: terminated or truncated."""
     successes: int
@@ -89,6 +91,26 @@ class EvaluationSummary(Record):
     """Tasks lost that the previous iteration won."""
     thinking: ThinkingSummary | None = None
     """Thinking modes; None where no reply had one."""
+    environments: "dict[str, EvaluationSummary]" = Field(default_factory=dict)
+    """Evaluation in each environment of a mixed run, without `gained` and `lost`; empty in others."""
+
+    @property
+    def splits(self) -> tuple[str, ...]:
+        """Names of the evaluated splits."""
+        return tuple(dict.fromkeys(one.split for one in self.environments.values())) or (self.split,)
+
+    @property
+    def success(self) -> float | None:
+        """Share of episodes won, in a mixed run the mean over its environments; None without an episode."""
+        rates = [one.successes / one.n for one in self.environments.values() or (self,) if one.n]
+        return fmean(rates) if rates else None
+
+    @property
+    def mean_return(self) -> float | None:
+        """Mean return, in a mixed run the mean over its environments; None without an episode."""
+        means = [one.mean_reward for one in self.environments.values() or (self,)]
+        known = [mean for mean in means if mean is not None]
+        return fmean(known) if known else None
 
 
 class Faults(Record):
@@ -222,7 +244,8 @@ class RunSummary(Record):
 
 def best(summary: RunSummary) -> IterationSummary | None:
     """The iteration with the highest success rate on the validation tasks, or else on the held-out ones; with
-    `evaluate.measure = "reward"` the one with the highest mean return.
+    `evaluate.measure = "reward"` the one with the highest mean return. In a mixed run each environment counts
+    the same.
 
     The earliest among equals; None where nothing was evaluated.
     """
@@ -237,9 +260,9 @@ def by_reward(summary: RunSummary) -> bool:
 
 def _success_rate(iteration: IterationSummary) -> float:
     evaluation = iteration.validation or iteration.evaluation
-    return evaluation.successes / evaluation.n if evaluation is not None and evaluation.n else 0.0
+    return evaluation.success or 0.0 if evaluation is not None else 0.0
 
 
 def _mean_return(iteration: IterationSummary) -> float:
     evaluation = iteration.validation or iteration.evaluation
-    return evaluation.mean_reward or 0.0 if evaluation is not None else 0.0
+    return evaluation.mean_return or 0.0 if evaluation is not None else 0.0

@@ -53,19 +53,16 @@ def shares(
     *,
     new: Set[str],
     expert: Set[str],
-    environment: str,
-    environments: Mapping[str, str],
 ) -> list[Share]:
     """Training sequences grouped by environment and source.
 
-    `new` and `expert` are ids of episodes; the others are of earlier iterations or retained. `environments`
-    maps an episode to its environment where that is not `environment`, the run's own.
+    `new` and `expert` are ids of episodes; the others are of earlier iterations or retained.
     """
     found: dict[tuple[str, Source], list[TrainingSequence]] = defaultdict(list)
     for sequence in sequences:
         name = sequence.trajectory_id
         source: Source = "new" if name in new else "expert" if name in expert else "earlier"
-        found[environments.get(name, environment), source].append(sequence)
+        found[sequence.environment, source].append(sequence)
     return [
         Share(
             *kind,
@@ -89,6 +86,18 @@ def learnt_figures(found: Iterable[Share]) -> dict[str, dict[str, float]]:
     whole = sum(tokens.values())
     part = {name: {"token_share": count / whole} if whole else {} for name, count in tokens.items()}
     return {name: part[name] | _figures(by_environment[name]) for name in sorted(by_environment)}
+
+
+def explored_figures(explored: Iterable[Trajectory]) -> dict[str, dict[str, float]]:
+    """Metrics of explored episodes by environment: their number, and the share of won ones among those that
+    have a return.
+    """
+    found = dict[str, dict[str, float]]()
+    for name, own in by_key(explored, lambda t: t.env).items():
+        tried = [t.succeeded() for t in own if t.total_reward is not None]
+        rate = {"explored_success": sum(tried) / len(tried)} if tried else {}
+        found[name] = {"explored": float(len(own)), **rate}
+    return found
 
 
 def _figures(own: Sequence[Share]) -> dict[str, float]:

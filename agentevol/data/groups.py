@@ -9,6 +9,8 @@ from agentgym_store.records import Trajectory
 ItemT = TypeVar("ItemT")
 KeyT = TypeVar("KeyT", bound=Hashable)
 
+TaskKey = tuple[str, str]
+"""Environment, and id of a task in it."""
 GROUP = "group"
 """Key in the first turn's `info`: the group that the owner of the episode named."""
 
@@ -32,6 +34,11 @@ def start_of(trajectory: Trajectory) -> str:
         return trajectory.task_id + seat
     state = sha256(trajectory.initial_observation.encode()).hexdigest()[:16]
     return f"{trajectory.task_id}{seat} from {state}"
+
+
+def task_of(trajectory: Trajectory) -> TaskKey:
+    """Environment and task: in a mixed run, ids of tasks alone are not unique."""
+    return trajectory.env, trajectory.task_id
 
 
 def own_part(trajectory: Trajectory) -> Trajectory:

@@ -50,7 +50,9 @@ def retained_episodes(config: RunConfig | TrainConfig) -> list[Trajectory]:
     retained = config.retained
     if retained is None:
         return []
-    found = [t for t in episodes_in(named(retained.data), Where()) or [] if not _is_held_out(t, config)]
+    held_out = {} if isinstance(config, TrainConfig) else _held_out_splits(config)
+    stored = episodes_in(named(retained.data), Where()) or []
+    found = [t for t in stored if t.split not in held_out.get(t.env, ())]
     wanted = select([own_part(t) for t in found if t.purpose in KEPT], config.select, config.seed)
     ids = {t.id for t in wanted}
     chosen = sorted((t for t in found if t.id in ids), key=lambda t: t.id)
@@ -61,10 +63,12 @@ def retained_episodes(config: RunConfig | TrainConfig) -> list[Trajectory]:
     return [chosen[index] for index in sorted(_drawn(chosen, retained, config.seed))]
 
 
-def _is_held_out(episode: Trajectory, config: RunConfig | TrainConfig) -> bool:
-    if isinstance(config, TrainConfig) or episode.env != config.environment.name:
-        return False
-    return episode.split in {config.evaluate_split, config.validate_split} - {config.explore_split}
+def _held_out_splits(config: RunConfig) -> dict[str, set[str]]:
+    """Splits that a run holds out, by environment."""
+    return {
+        name: {own.evaluate_split, own.validate_split} - {own.explore_split}
+        for name, own in config.by_environment.items()
+    }
 
 
 def _drawn(episodes: Sequence[Trajectory], config: RetainedConfig, seed: int) -> list[int]:
@@ -156,22 +160,19 @@ def said_in(sequences: Sequence[TrainingSequence]) -> list[TrainingSequence]:
 def replayed(
     new: Sequence[TrainingSequence], old: Sequence[Old], environment: str, config: ReplayConfig, seed: int
 ) -> list[TrainingSequence]:
-    """Old training sequences to learn beside `new` ones of `environment`
+    """Old training sequences to learn beside `new` ones, which count as of `environment`
     (`agentevol.learn.continual.replay_sampling`).
 
     A function of its arguments. A repeated one is a sequence of its own.
     """
-    counted = [Candidate(one.environment, _tokens(one.sequence)) for one in old]
-    places = replayed_places(new, counted, environment, config, seed)
+    counted = [Candidate(one.environment, learnt_tokens(one.sequence)) for one in old]
+    learnt = [Candidate(environment, learnt_tokens(one)) for one in new if one.weight > 0]
+    places = replayed_places(learnt, counted, config, seed)
     return [again(old[place].sequence, before) for place, before in places]
 
 
 def replayed_places(
-    new: Sequence[TrainingSequence],
-    old: Sequence[Candidate],
-    environment: str,
-    config: ReplayConfig,
-    seed: int,
+    new: Sequence[Candidate], old: Sequence[Candidate], config: ReplayConfig, seed: int
 ) -> list[tuple[int, int]]:
     """Indices of the old training sequences to learn beside `new` ones, and the number of earlier draws of
     each.
@@ -180,7 +181,7 @@ def replayed_places(
     """
     pool = [place for place, sequence in enumerate(old) if sequence.tokens]
     chosen = mixture(
-        [Candidate(environment, _tokens(sequence)) for sequence in new if sequence.weight > 0],
+        new,
         [old[place] for place in pool],
         fraction=config.fraction,
         floor=config.floor,
@@ -199,6 +200,6 @@ def again(sequence: TrainingSequence, before: int) -> TrainingSequence:
     return replace(sequence, replayed=True, unit=f"again {before}" if before else "")
 
 
-def _tokens(sequence: TrainingSequence) -> int:
+def learnt_tokens(sequence: TrainingSequence) -> int:
     """Number of learnt tokens; 0 for a training sequence of weight 0."""
     return int(sequence.mask.sum()) if sequence.weight > 0 else 0

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 MOST_UNKNOWN = 0.1
 """Maximum share of unknown words, in the texts of an environment's players, for a base model."""
+SPELLED = "spelled_environments"
+"""Setting of a tokenizer: environments whose words its model was trained to read and write in bytes."""
 COMPARED = 64
 """Number of samples that are compared with the tokenizer."""
 
@@ -61,14 +63,16 @@ def _backend(tokenizer: Any) -> "Tokenizer":
     return tokenizer.backend_tokenizer
 
 
-def check_words(name: str, tokenizer: "PreTrainedTokenizerBase", texts: Sequence[str]) -> None:
+def check_words(
+    name: str, tokenizer: "PreTrainedTokenizerBase", texts: Sequence[str], environment: str
+) -> None:
     """Raise `ConfigError` where the vocabulary of the base `name` lacks the words of the environment's
-    players.
+    players, unless its model was trained to spell them.
     """
     share = unknown_share(tokenizer, texts)
-    if share > MOST_UNKNOWN:
+    if share > MOST_UNKNOWN and environment not in tokenizer.init_kwargs.get(SPELLED, ()):
         raise ConfigError(
-            f"base {name} does not fit this environment: {share:.0%} of the words of its players are not"
+            f"base {name} does not fit {environment}: {share:.0%} of the words of its players are not"
             " in the base's vocabulary; give another base, or build one with `agentevol starter build`"
         )
 

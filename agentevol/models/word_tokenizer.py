@@ -13,12 +13,14 @@ lower case and splits long numbers into three digits, after the common prefix of
 """
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from tokenizers import Regex, Tokenizer, decoders, normalizers, pre_tokenizers
 from tokenizers.models import BPE
 from transformers import PreTrainedTokenizerFast
+
+from agentevol.models.tokenizer_checks import SPELLED
 
 SPACE = "Ġ"
 """The space before a word, as byte-level vocabularies write it."""
@@ -63,15 +65,34 @@ def word_tokenizer(
     (None: all), and every word of `always`, but for numbers of more than `digits` digits, which seldom recur;
     equal sets of words give equal tokenizers. `folded` and `tagged` choose the pattern that splits texts.
     """
-    pattern = FOLDED if folded else TAGGED if tagged else None
-    splitter: Any = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=pattern is None)
-    if pattern is not None:
-        splitter = pre_tokenizers.Sequence([pre_tokenizers.Split(Regex(pattern), "isolated"), splitter])
+    words = frequent_words(texts, most, folded=folded, digits=digits, tagged=tagged)
+    words |= frequent_words(always, folded=folded, digits=digits, tagged=tagged)
+    return tokenizer_of(words, folded=folded, tagged=tagged)
+
+
+def frequent_words(
+    texts: Iterable[str],
+    most: int | None = None,
+    *,
+    folded: bool = False,
+    digits: int = LONGEST_NUMBER,
+    tagged: bool = False,
+) -> set[str]:
+    """The `most` words, as tokens, that the largest numbers of texts contain (None: all of them)."""
+    splitter = _splitter(folded, tagged)
     counts = Counter(word for text in texts for word in _words(splitter, text, folded, digits))
-    words = set(sorted(counts, key=lambda word: (-counts[word], word))[:most])
-    words.update(word for text in always for word in _words(splitter, text, folded, digits))
+    return set(sorted(counts, key=lambda word: (-counts[word], word))[:most])
+
+
+def tokenizer_of(
+    words: Iterable[str], *, folded: bool = False, tagged: bool = False, spelled: Sequence[str] = ()
+) -> PreTrainedTokenizerFast:
+    """Tokenizer with these words as tokens (`frequent_words`), and the bytes of all other text; `spelled` are
+    environments whose words are read in bytes on purpose.
+    """
+    splitter = _splitter(folded, tagged)
     alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
-    pieces = [PAD, AGENT, END, *alphabet, *sorted(words.difference(alphabet))]
+    pieces = [PAD, AGENT, END, *alphabet, *sorted(set(words).difference(alphabet))]
     vocabulary = {piece: index for index, piece in enumerate(pieces)}
     # Without merges and with `ignore_merges`, a word is either known as a whole or split into bytes.
     tokenizer = Tokenizer(BPE(vocabulary, [], ignore_merges=True))
@@ -87,7 +108,17 @@ def word_tokenizer(
         clean_up_tokenization_spaces=False,
     )
     fast.chat_template = CHAT_TEMPLATE
+    if spelled:
+        fast.init_kwargs[SPELLED] = list(spelled)  # a part of tokenizer_config.json
     return fast
+
+
+def _splitter(folded: bool, tagged: bool) -> Any:
+    pattern = FOLDED if folded else TAGGED if tagged else None
+    splitter: Any = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=pattern is None)
+    if pattern is None:
+        return splitter
+    return pre_tokenizers.Sequence([pre_tokenizers.Split(Regex(pattern), "isolated"), splitter])
 
 
 def _words(splitter: Any, text: str, folded: bool, digits: int) -> set[str]:

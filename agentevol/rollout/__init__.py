@@ -11,7 +11,7 @@ Names for other packages: `concurrent_episodes.play_all`, `concurrent_episodes.p
 `faults.sentence`, `horizon.gated_turn_limit`, `horizon.turn_limit`, `incidents.causes`,
 `incidents.with_cause`, `metrics.compared`, `metrics.ending_label`, `metrics.endings`,
 `metrics.failed_episodes`, `metrics.is_invalid`, `metrics.stop_above`, `metrics.summarise`,
-`partner_engines.MOST_ENGINES`, `partner_engines.PartnerEngines`, `seats.Episode`, `seats.failed_episode`,
-`seats.failure_of`, `seats.PARTNER`, `session_forks.Forks`, `tasks.EnvTask`, `tasks.list_seats`,
-`tasks.list_tasks`, `thinking.thinking_summary`.
+`metrics.summarise_environments`, `partner_engines.MOST_ENGINES`, `partner_engines.PartnerEngines`,
+`seats.Episode`, `seats.failed_episode`, `seats.failure_of`, `seats.PARTNER`, `session_forks.Forks`,
+`tasks.EnvTask`, `tasks.list_seats`, `tasks.list_tasks`, `thinking.thinking_summary`.
 """

@@ -44,7 +44,7 @@ class EnvironmentServer:
         self,
         config: EnvironmentConfig,
         log: Path,
-        others: Sequence[str] = (),
+        others: Sequence[EnvironmentConfig] = (),
         host: str = LOOPBACK,
         faults: FaultLog | None = None,
         again: str = "",
@@ -160,14 +160,27 @@ def gave_up(reason: str) -> str:
 
 
 def command(
-    config: EnvironmentConfig, port: int, others: Sequence[str] = (), host: str = LOOPBACK
+    config: EnvironmentConfig, port: int, others: Sequence[EnvironmentConfig] = (), host: str = LOOPBACK
 ) -> Sequence[str]:
-    """Command line of the server; `others` are environments besides the run's own."""
-    name = config.name
-    options = [f"--option={name}.{key}={_toml(value)}" for key, value in sorted(config.options.items())]
+    """Command line of the server; `others` are further environments on it."""
+    served = (config, *others)
+    options = [
+        f"--option={one.name}.{key}={_toml(value)}"
+        for one in served
+        for key, value in sorted(one.options.items())
+    ]
     workers = ["--workers", str(config.workers)] if config.workers else []
     return [
-        *(sys.executable, "-m", "agentevol", "envs", "serve", config.name, *others, "--port", str(port)),
+        *(
+            sys.executable,
+            "-m",
+            "agentevol",
+            "envs",
+            "serve",
+            *(one.name for one in served),
+            "--port",
+            str(port),
+        ),
         *(("--host", host) if host != LOOPBACK else ()),
         *("--max-sessions", "4096", "--exit-with-stdin", *workers, *options),
     ]

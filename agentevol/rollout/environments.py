@@ -40,23 +40,28 @@ def opened(config: EnvironmentConfig) -> Iterator[Environment[Any]]:
         environment.close()
 
 
-def reward_columns(config: EnvironmentConfig) -> Mapping[str, Callable[[Trajectory], object]]:
-    """Columns of reward functions that are private fields of the run's own tasks; none on a running server,
-    which keeps them to itself.
+def reward_columns(
+    environments: Sequence[EnvironmentConfig],
+) -> Mapping[str, Callable[[Trajectory], object]]:
+    """Columns of reward functions that are private fields of the run's own tasks, None for tasks of an
+    environment without such a field; none on a running server, which keeps them to itself.
     """
-    if config.url is not None:
-        return {}
-    columns = environment_class(config.name).reward_columns
-    fields: dict[str, Mapping[str, object]] = {}
+    own = {
+        one.name: (one, environment_class(one.name).reward_columns) for one in environments if one.url is None
+    }
+    fields: dict[tuple[str, str], Mapping[str, object]] = {}
 
     def read(column: str, episode: Trajectory) -> object:
-        if episode.task_id not in fields:
+        place = episode.env, episode.task_id
+        if place not in fields:
+            config, columns = own[episode.env]
             with opened(config) as environment:
                 task = environment.task(episode.task_id)
-                fields[episode.task_id] = {name: getattr(task, name) for name in columns}
-        return fields[episode.task_id][column]
+                fields[place] = {name: getattr(task, name) for name in columns}
+        return fields[place].get(column)
 
-    return {column: partial(read, column) for column in columns}
+    names = dict.fromkeys(column for _, columns in own.values() for column in columns)
+    return {column: partial(read, column) for column in names}
 
 
 def task_counts(environment: Environment[Any]) -> TaskCounts:

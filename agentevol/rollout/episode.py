@@ -355,7 +355,7 @@ def _released(policy: Policy, conversation_id: str) -> None:
 @asynccontextmanager
 async def _begun(client: EnvClient, request: EpisodeRequest, forks: Forks | None) -> AsyncIterator[Reached]:
     """A session of the episode, fresh or a fork that stands after the prefix; closed in any case."""
-    if forks is None or not request.prefix or not await forks.offered():
+    if forks is None or not request.prefix or not await forks.offered(request.env):
         session = await _opened(client, request)
         try:
             yield Reached(session, (session.observation,))

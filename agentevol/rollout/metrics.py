@@ -49,6 +49,19 @@ def summarise(trajectories: Sequence[Trajectory], split: str) -> EvaluationSumma
     )
 
 
+def summarise_environments(
+    trajectories: Sequence[Trajectory], splits: Mapping[str, str]
+) -> EvaluationSummary:
+    """Metrics of an evaluation in several environments, together and by environment; `splits` are those of
+    each. Kinds and difficulties are in the summary of their environment alone.
+    """
+    own = {
+        name: summarise([t for t in trajectories if t.env == name], split) for name, split in splits.items()
+    }
+    together = summarise(trajectories, ", ".join(dict.fromkeys(splits.values())))
+    return together.model_copy(update={"by": {}, "environments": own})
+
+
 def is_invalid(turn: Turn) -> bool:
     """Return whether the environment could not carry out the action of a turn (`StepResult.info`)."""
     return bool(turn.info.get("invalid_action", False))

@@ -34,21 +34,21 @@ class Forks:
     """Root sessions of the states whose continuations are being played on one client.
 
     `episodes` is the number of concurrent episodes on the server in all: forks are used only if the server
-    holds twice as many sessions, or the waiting root sessions would fill it, and if `env` can be forked.
+    holds twice as many sessions, or the waiting root sessions would fill it.
     """
 
-    def __init__(self, client: EnvClient, env: str, episodes: int) -> None:
-        self._client, self._env, self._episodes = client, env, episodes
+    def __init__(self, client: EnvClient, episodes: int) -> None:
+        self._client, self._episodes = client, episodes
         self._roots: dict[Hashable, _Root] = {}
-        self._offered: asyncio.Future[bool] | None = None
+        self._offered: asyncio.Future[frozenset[str]] | None = None
 
-    async def offered(self) -> bool:
+    async def offered(self, env: str) -> bool:
         """True where the server can fork this environment and has capacity; asked until it has answered."""
         if self._offered is None:
             self._offered = asyncio.ensure_future(self._ask())
         asked = self._offered
         try:
-            return await asyncio.shield(asked)
+            return env in await asyncio.shield(asked)
         except EnvClientError:
             if self._offered is asked:
                 self._offered = None
@@ -90,11 +90,13 @@ class Forks:
         elif not _failed(root.reached):
             await closed(root.reached.result().session)
 
-    async def _ask(self) -> bool:
+    async def _ask(self) -> frozenset[str]:
+        """Environments that can be forked."""
         held = (await self._client.health()).get("sessions", {}).get("max", 0)
-        capabilities = {served.env: served.capabilities for served in await self._client.environments()}
-        forks = capabilities.get(self._env, {}).get("fork", "none") != "none"
-        return forks and held >= 2 * self._episodes
+        if held < 2 * self._episodes:
+            return frozenset()
+        served = await self._client.environments()
+        return frozenset(one.env for one in served if one.capabilities.get("fork", "none") != "none")
 
 
 async def closed(session: Session) -> None:

@@ -22,6 +22,8 @@ class EnvTask(NamedTuple):
     kind: str
     difficulty: str
     instruction: str
+    env: str = ""
+    """Environment; empty is the run's own."""
 
 
 def list_tasks(
@@ -67,7 +69,10 @@ async def _list(
                     found = await client.tasks(
                         environment, split, difficulty=difficulty, offset=offset, limit=limit
                     )
-                return [EnvTask(t.task_id, t.split, t.kind, t.difficulty, t.instruction) for t in found.tasks]
+                return [
+                    EnvTask(t.task_id, t.split, t.kind, t.difficulty, t.instruction, environment)
+                    for t in found.tasks
+                ]
 
             pages = await asyncio.gather(*(page(*run) for run in _runs(choose(total))))
             return [task for tasks in pages for task in tasks]

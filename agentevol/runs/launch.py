@@ -53,7 +53,7 @@ from agentevol.data.rewards.turn_rewards import turn_reward
 from agentevol.engines.vllm.capabilities import check_installed
 from agentevol.loop.evolve import evolve
 from agentevol.loop.report.page import write_report
-from agentevol.loop.stages.acceptance import protected_environments
+from agentevol.loop.stages.acceptance import served_environments
 from agentevol.loop.stages.iteration import Stages
 from agentevol.loop.state.context import RunContext
 from agentevol.loop.state.progress import Progress
@@ -106,7 +106,8 @@ def check(config: RunConfig, *, here: bool = True) -> None:
     folder is created. Where the run is not to begin `here`, as for a plan, weights are not downloaded for it,
     and vLLM and its servers may be elsewhere.
     """
-    check_name(config.environment)
+    for own in config.by_environment.values():
+        check_name(own.environment)
     base = resolve(config.base, weights=here).path
     if here or hub_name(config.base) is None:
         check_folder(base)
@@ -152,7 +153,7 @@ def check_functions(config: RunConfig) -> None:
     """
     action_format(config.environment.format)
     if isinstance(config.reward, FunctionReward):
-        columns = reward_columns(config.environment)
+        columns = reward_columns([one.environment for one in config.by_environment.values()])
         reward_function(config.reward.function, config.reward.options, columns)
     if isinstance(config.reward, JudgeReward):
         judge_of(config.reward.judge, config.reward.options)
@@ -188,8 +189,8 @@ def running(folder: RunFolder, progress: Progress) -> Iterator[RunContext]:
             stack.enter_context(cluster)
         server = None
         if config.environment.url is None:
-            log, others = folder.path / "environment-server.log", protected_environments(config)
-            server = stack.enter_context(cluster.environment(log, others))
+            log, served = folder.path / "environment-server.log", served_environments(config)
+            server = stack.enter_context(cluster.environment(log, served))
         if config.ray.address is None:
             stack.enter_context(cluster)  # while the server starts
         url = str(config.environment.url) if server is None else server.url
@@ -223,21 +224,12 @@ def plan(config: RunConfig) -> list[str]:
     """Plan of a run, line by line, with the memory that its processes need."""
     from agentevol.runs import placement  # brings peft
 
-    explore, evaluate, engine = config.explore, config.evaluate, config.engine
-    episodes = explore.tasks * explore.samples
-    tasks = "all" if evaluate.episodes is None else str(evaluate.episodes)
-    held_out = config.held_out_parts
+    engine = config.engine
     return [
         f"base: {config.base}",
         *_cloning(config),
         *_iterations(config),
-        f"explore: {explore.tasks} tasks of {config.environment.name}/{config.explore_split}"
-        f" ({explore.difficulty or 'all levels'}), {explore.samples} samples each: {episodes} episodes",
-        *(
-            [f"held out: {evaluate.held_out:.0%} of {config.explore_split} for each of {', '.join(held_out)}"]
-            if held_out
-            else []
-        ),
+        *(line for own in config.by_environment.values() for line in _explored(own)),
         *seat_plan(config.environment, config.selfplay),
         *population_plan(config),
         *_beside(config.rollout),
@@ -250,10 +242,9 @@ def plan(config: RunConfig) -> list[str]:
         *shared_judges(config),
         *_shaping(config),
         *_controllers(config),
-        f"evaluate: {tasks} tasks of {config.evaluate_split}, {evaluate.validation_episodes or 'all'} of"
-        f" {config.validate_split} to choose the best checkpoint",
+        *(_evaluated(own) for own in config.by_environment.values()),
         f"actions: {config.environment.format}, at most {config.explore_sampling.max_new_tokens} tokens,"
-        f" {_turns(config.environment)}",
+        f" {_turns(config)}",
         f"engine: {engine.name}, {engine.dtype}{_at(engine)}",
         f"processes: {engine.workers} rollout workers with {config.episodes_per_worker} episodes each,"
         f" {_learners(config.learn.shards)}, 1 environment server"
@@ -264,6 +255,27 @@ def plan(config: RunConfig) -> list[str]:
         *([] if config.checkpoints is None else [f"checkpoints: {config.checkpoints}"]),
         *placement.lines(config, resolve(config.base, weights=False).path),
     ]
+
+
+def _explored(config: RunConfig) -> list[str]:
+    """Plan of exploration in one environment."""
+    explore, held_out = config.explore, config.held_out_parts
+    share = f"{config.evaluate.held_out:.0%} of {config.explore_split}"
+    return [
+        f"explore: {explore.tasks} tasks of {config.environment.name}/{config.explore_split}"
+        f" ({explore.difficulty or 'all levels'}), {explore.samples} samples each:"
+        f" {explore.tasks * explore.samples} episodes",
+        *([f"held out: {share} for each of {', '.join(held_out)}"] if held_out else []),
+    ]
+
+
+def _evaluated(config: RunConfig) -> str:
+    """Plan of the evaluation in one environment."""
+    evaluate, name = config.evaluate, config.environment.name
+    return (
+        f"evaluate: {evaluate.episodes or 'all'} tasks of {name}/{config.evaluate_split},"
+        f" {evaluate.validation_episodes or 'all'} of {config.validate_split} to choose the best checkpoint"
+    )
 
 
 def _iterations(config: RunConfig) -> list[str]:
@@ -278,8 +290,13 @@ def _at(engine: EngineConfig) -> str:
     return f", at {', '.join(engine.urls)}" if isinstance(engine, VllmServersConfig) else ""
 
 
-def _turns(environment: EnvironmentConfig) -> str:
-    """Turn limit of an episode; a running server may have its own."""
+def _turns(config: RunConfig) -> str:
+    """Turn limit of an episode, in a mixed run of each environment; a running server may have its own."""
+    found = {name: _turns_in(own.environment) for name, own in config.by_environment.items()}
+    return ", ".join(f"{name}: {told}" if len(found) > 1 else told for name, told in found.items())
+
+
+def _turns_in(environment: EnvironmentConfig) -> str:
     if environment.max_turns is None and environment.url is not None:
         return "as many turns as the server allows"
     return f"at most {environment.max_turns or environment_class(environment.name).max_turns} turns"

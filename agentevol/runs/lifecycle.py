@@ -1,11 +1,14 @@
 """Start of runs from a configuration, and resumption from their folder."""
 
+from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
 
 from rich.console import Console
 
 from agentevol.config.fitting import fitted
+from agentevol.config.mixture import with_fitted
 from agentevol.config.run import RunConfig
 from agentevol.core.action_formats.registry import action_format
 from agentevol.core.summaries import RunSummary
@@ -26,6 +29,9 @@ from agentevol.runs.launch import check, check_name, check_scored, launch
 from agentevol.runs.population import evolve_population
 from agentevol.runs.population_plan import check_members
 from agentevol.runs.selecting_scores import check_answers
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
 
 
 def run(config: RunConfig, *, out: Path | str | None = None, console: Console | None = None) -> RunSummary:
@@ -54,6 +60,31 @@ def prepared(config: RunConfig, *, here: bool = True) -> RunConfig:
     Raises `ConfigError` as `check` does, for splits and difficulties that the environment does not have, and
     for a base whose vocabulary lacks the environment's words.
     """
+    found = {name: _fitted_in(one, here=here) for name, one in config.by_environment.items()}
+    config = with_fitted(config, {name: one.config for name, one in found.items()})
+    check(config, here=here)
+    base = resolve(config.base, weights=here)
+    tokenizer = load_tokenizer(base.path)
+    for name, one in found.items():
+        told = [message for episode in one.played for message in episode.told]
+        check_words(config.base, tokenizer, told, name)
+    new_tokens = max(_action_tokens(one, tokenizer) for one in found.values())
+    explore = config.explore.model_copy(update={"max_new_tokens": new_tokens})
+    config = settled(config.model_copy(update={"base": pinned(config.base), "explore": explore}), base.path)
+    if config.population is not None:
+        check_members(config)
+    return config
+
+
+class _Fitted(NamedTuple):
+    """Configuration that fits an environment, and some episodes of its player."""
+
+    config: RunConfig
+    played: Sequence[Demonstrated]
+
+
+def _fitted_in(config: RunConfig, *, here: bool) -> _Fitted:
+    """The configuration of a run in one environment, fitted to its tasks."""
     check_name(config.environment)
     played: list[Demonstrated] = []
     if config.environment.url is None:
@@ -66,17 +97,13 @@ def prepared(config: RunConfig, *, here: bool = True) -> RunConfig:
             check_answers(config, [one.actions for one in played], environment.max_turns)
     elif here:
         config = fitted(config, served_counts(config.environment.url, config.environment.name))
-    check(config, here=here)
-    base = resolve(config.base, weights=here)
-    tokenizer = load_tokenizer(base.path)
-    check_words(config.base, tokenizer, [message for one in played for message in one.told])
-    messages = [message for one in played for message in one.messages]
-    new_tokens = config.explore.max_new_tokens or action_tokens(tokenizer, messages)
-    explore = config.explore.model_copy(update={"max_new_tokens": new_tokens})
-    config = settled(config.model_copy(update={"base": pinned(config.base), "explore": explore}), base.path)
-    if config.population is not None:
-        check_members(config)
-    return config
+    return _Fitted(config, played)
+
+
+def _action_tokens(found: _Fitted, tokenizer: "PreTrainedTokenizerBase") -> int:
+    """Maximum tokens of an action in the environment."""
+    messages = [message for one in found.played for message in one.messages]
+    return found.config.explore.max_new_tokens or action_tokens(tokenizer, messages)
 
 
 def default_folder(config: RunConfig) -> Path:

@@ -18,6 +18,7 @@ from agentevol.loop.population.members import Leg, copied, first_legs, latest, l
 from agentevol.loop.population.ranking import Scores, Standing, ranked
 from agentevol.loop.population.records import MemberRecord, PopulationRecord, SpanRecord, write_record
 from agentevol.loop.state.context import RunContext
+from agentevol.loop.state.held_out_tasks import splits_of
 from agentevol.loop.state.progress import Progress
 from agentevol.loop.state.run_folder import RunFolder
 from agentevol.models.resolution import resolve
@@ -113,12 +114,13 @@ class _Population:
         """Success or return of the member's latest weights on its validation tasks."""
         config, number = self.folder.config, self._weights(leg, span).version
         with RunFolder.resume(leg.folder(self.folder.path)) as run:
-            where = Where(purpose="evaluate", iteration=number, split=config.validate_split)
+            where = Where(purpose="evaluate", iteration=number, split=splits_of(config, "validation"))
             has_return = pl.col("total_reward").is_not_null() & (pl.col("turn_count") > 0)
             measure = pl.col("total_reward" if config.evaluate.measure == "reward" else "succeeded")
-            by_task = run.store.scan(where).filter(has_return).group_by("task_id")
+            task = pl.format("{}/{}", "env", "task_id").alias("task")
+            by_task = run.store.scan(where).filter(has_return).group_by(task)
             found = by_task.agg(measure.cast(pl.Float64).mean().alias("score")).collect()
-        return dict(zip(found["task_id"].to_list(), found["score"].to_list(), strict=True))
+        return dict(zip(found["task"].to_list(), found["score"].to_list(), strict=True))
 
     def _weights(self, leg: Leg, span: Span) -> Checkpoint:
         """Weights of a member at the end of a span."""

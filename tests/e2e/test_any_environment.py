@@ -89,7 +89,7 @@ def test_an_environment_of_another_distribution_trains_with_nothing_else_said(le
     plan = agentevol("run", "env=letters", "--dry-run", home=letters).stdout
     assert "# explore: 21 tasks of letters/train (all levels), 4 samples each: 84 episodes" in plan
     assert "# held out: 10% of train for each of train:test, train:valid" in plan
-    assert "# evaluate: 2 tasks of train:test, 2 of train:valid to choose the best checkpoint" in plan
+    assert "# evaluate: 2 tasks of letters/train:test, 2 of train:valid to choose the best checkpoint" in plan
 
     ran = agentevol("run", "env=letters", "--iters", "1", "--out", str(out), home=letters)
     assert ran.returncode == 0, ran.stderr

@@ -51,7 +51,8 @@ def test_the_server_is_where_the_label_is_and_comes_again_at_its_address(head: A
     told: list[str] = []
     faults = FaultLog(told.append)
     config = load(None, [f"ray.address={head.address}", LABEL, "environment.name=guess"])
-    with Cluster(config, faults) as cluster, cluster.environment(tmp_path / "log", ()) as server:
+    served = [config.environment]
+    with Cluster(config, faults) as cluster, cluster.environment(tmp_path / "log", served) as server:
         assert isinstance(server, PlacedServer)
         assert server.url.startswith("http://agentevol:")  # beyond this machine with a token
         assert asyncio.run(opening(server.url)) == "Make a guess."
@@ -89,7 +90,7 @@ def test_the_server_is_where_the_label_is_and_comes_again_at_its_address(head: A
 def test_a_label_that_no_node_has_is_told(head: Any, tmp_path: Path):
     config = load(None, [f"ray.address={head.address}", LABEL, "ray.environment_labels.zone=b"])
     with Cluster(config) as cluster, pytest.raises(ConfigError) as raised:
-        cluster.environment(tmp_path / "log", ()).__enter__()
+        cluster.environment(tmp_path / "log", [config.environment]).__enter__()
     assert str(raised.value) == (
         "ray.environment_labels: no node has role=worlds,zone=b; start one with `ray start --labels"
         " role=worlds,zone=b`"

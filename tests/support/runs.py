@@ -16,11 +16,11 @@ REQUESTED = ("id", "run", "iteration", "purpose", "env", "task_id", "split", "se
 
 
 def list_tasks(
-    _url: str, _env: str, split: str, _difficulty: Any, choose: Callable[[int], Iterable[int]]
+    _url: str, env: str, split: str, _difficulty: Any, choose: Callable[[int], Iterable[int]]
 ) -> list[EnvTask]:
     """Stands in for `agentevol.loop.state.episodes.list_tasks`."""
     return [
-        EnvTask(task_id=f"{split}-{n}", split=split, kind="", difficulty="", instruction="")
+        EnvTask(task_id=f"{split}-{n}", split=split, kind="", difficulty="", instruction="", env=env)
         for n in choose(TASKS)
     ]
 

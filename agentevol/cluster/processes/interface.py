@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 from agentevol.cluster.processes.nodes import Facts, Node, Place
 from agentevol.cluster.processes.shared_storage import Token
+from agentevol.config.sections.environment import EnvironmentConfig
 from agentevol.core.protocols import Checkpoint
 
 POLL_S = 0.5
@@ -53,7 +54,7 @@ class Processes(Protocol):
         """
         ...
 
-    def environment(self, node: Node, log: Path, others: Sequence[str], again: str) -> Any:
+    def environment(self, node: Node, log: Path, served: Sequence[EnvironmentConfig], again: str) -> Any:
         """Start a process that owns the environment server (`agentevol.cluster.workers.environment`)."""
         ...
 

@@ -31,6 +31,7 @@ from agentevol.cluster.ray_backend.placement_groups import Groups, label_of
 from agentevol.cluster.workers.environment import EnvironmentWorker
 from agentevol.cluster.workers.learner import LearnerWorker
 from agentevol.config.run import RunConfig
+from agentevol.config.sections.environment import EnvironmentConfig
 from agentevol.core.errors import AgentEvolError, RunStopped, one_line
 from agentevol.core.protocols import Checkpoint
 
@@ -134,11 +135,11 @@ class RayProcesses:
         numbers = {"OMP_NUM_THREADS": str(threads), "MKL_NUM_THREADS": str(threads)}
         return {"env_vars": {**numbers, **shared, "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}}
 
-    def environment(self, node: Node, log: Path, others: Sequence[str], again: str) -> Any:
+    def environment(self, node: Node, log: Path, served: Sequence[EnvironmentConfig], again: str) -> Any:
         labels = {**self._config.ray.environment_labels, **label_of(node)}
         worker = ray.remote(EnvironmentWorker).options(num_cpus=0, label_selector=labels)
         host = ray.util.get_node_ip_address
-        return worker.remote(self._config.environment, log, others, host, again, self._store)
+        return worker.remote(served, log, host, again, self._store)
 
     def kill(self, process: Any) -> None:
         ray.kill(process)

@@ -34,9 +34,8 @@ class EnvironmentWorker:
 
     def __init__(
         self,
-        config: EnvironmentConfig,
+        served: Sequence[EnvironmentConfig],
         log: Path,
-        others: Sequence[str],
         host: Callable[[], str],
         again: str = "",
         store: CheckpointStore | None = None,
@@ -50,7 +49,7 @@ class EnvironmentWorker:
             )
         self._lines: list[str] = []
         self._faults = FaultLog(self._lines.append)
-        self._server = EnvironmentServer(config, log, others, host(), self._faults, again)
+        self._server = EnvironmentServer(served[0], log, served[1:], host(), self._faults, again)
         self._server.__enter__()
 
     def url(self) -> str:
@@ -84,11 +83,11 @@ class PlacedServer:
         members: Members,
         faults: FaultLog,
         log: Path,
-        others: Sequence[str],
+        served: Sequence[EnvironmentConfig],
     ) -> None:
         self._config, self._processes = config, processes
         self._members, self._faults = members, faults
-        self._log, self._others = log, others
+        self._log, self._served = log, served
         self._closing = threading.Event()
         self._watcher: threading.Thread | None = None
         self._process: Any = None
@@ -124,7 +123,7 @@ class PlacedServer:
             self._watcher.join(END_S)
 
     def _start(self, node: Node, again: str = "") -> str:
-        self._process = self._processes.environment(node, self._log, self._others, again)
+        self._process = self._processes.environment(node, self._log, self._served, again)
         return self._processes.results([self._process.url.remote()], self._config.ray.start_timeout_s)[0]
 
     def _watch(self, node: Node) -> None:

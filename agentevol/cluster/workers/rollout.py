@@ -62,7 +62,7 @@ class RolloutWorker:
         self._copies.use(checkpoint)
         self._engine = start_engine(engine, self._copies.here(checkpoint), lora=lora)
         self._client = EnvClient(url)
-        self._forks = Forks(self._client, environment.name, engine.workers * engine.capacity)
+        self._forks = Forks(self._client, engine.workers * engine.capacity)
         self._format = action_format(environment.format)
         self._partner = partner_player(environment, engine, self._format)
         self._partners = PartnerEngines(lambda weights: start_engine(engine, weights), self._format)

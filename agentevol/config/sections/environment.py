@@ -1,5 +1,6 @@
 """Configuration of the environment and of the players of its seats: `EnvironmentConfig`."""
 
+import re
 from pathlib import Path
 from typing import Any, Literal
 
@@ -9,16 +10,33 @@ from agentevol.config.sections.section import Section
 from agentevol.core.action_formats.registry import ACTION_FORMATS
 from agentgym_envs.registry import UnknownEnvironment, with_argument
 
+Options = dict[str, str | int | float | bool]
+"""Options of an environment by name."""
 SELF_PLAY = "policy"
 """Partner in episodes with several seats: the policy itself."""
 SCRIPTED_PARTNERS = ("random", "idle", "spray")
 """Partners without weights (`agentevol.engines.scripted`)."""
+
+_SEVERAL = re.compile(r"[a-z][\w-]*(?::[^,]*)?(?:\s*,\s*[a-z][\w-]*(?::[^,]*)?)+", re.IGNORECASE)
+"""Names, each perhaps with an argument, between commas; a comma in the argument of one name is none."""
+
+
+def names_in(name: str) -> tuple[str, ...]:
+    """Names of environments in `environment.name`, with their arguments.
+
+    > names_in("alfworld, questions:my.jsonl")
+    ("alfworld", "questions:my.jsonl")
+    """
+    if not _SEVERAL.fullmatch(name.strip()):
+        return (name,)
+    return tuple(one.strip() for one in name.split(","))
 
 
 class EnvironmentConfig(Section):
     """Environment of the run."""
 
     name: str = "alfworld"
+    """Several names with commas are a mixed run (`mixture.*`)."""
     data: Literal["generated", "official"] = "generated"
     """Source of the tasks: the environment's own generator, or `agentevol data import`."""
     url: str | None = None
@@ -32,7 +50,7 @@ class EnvironmentConfig(Section):
     `Thought: ... Action: ...`; one of another distribution, or `module:attribute`
     (`agentgym_envs.formats.ActionFormat`).
     """
-    options: dict[str, str | int | float | bool] = Field(default_factory=dict[str, str | int | float | bool])
+    options: Options = Field(default_factory=dict[str, str | int | float | bool])
     """The environment's own options, for example `dialect`."""
     seats: int | None = Field(default=None, ge=1, le=64)
     """Seats of an episode that are played: all that the environment has (None), or 1, one agent with the
@@ -49,6 +67,8 @@ class EnvironmentConfig(Section):
         """`NAME:ARGUMENT` as the name and an option; of a file that is there, its absolute path."""
         if not isinstance(given, dict) or ":" not in str(given.get("name", "")):
             return given
+        if len(names_in(str(given["name"]))) > 1:
+            return given
         try:
             name, options = with_argument(str(given["name"]))
         except UnknownEnvironment as cause:
@@ -58,6 +78,11 @@ class EnvironmentConfig(Section):
                 raise ValueError(f"options.{option} is given twice: name = {given['name']!r} is one")
             options[option] = str(Path(argument).absolute()) if Path(argument).exists() else argument
         return {**given, "name": name, "options": {**(given.get("options") or {}), **options}}
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Name of every environment of the run."""
+        return names_in(self.name)
 
     @property
     def partner_model(self) -> str:

@@ -104,12 +104,12 @@ def count_outcomes(
 def recorded_states(explored: Iterable[Trajectory], played: Iterable[Trajectory]) -> tuple[list[State], int]:
     """States from which a table's continuations were played, and the largest number of them for one state."""
     alone = [t for t in scored(explored) if t.episode_id is None and t.parent is None]
-    by_place = {(t.run, t.iteration, t.task_id, t.attempt): t for t in alone}
+    by_place = {(t.run, t.iteration, t.env, t.task_id, t.attempt): t for t in alone}
     places: set[tuple[str, int]] = set()
     most = 0
     for t in played:
         turn, number = (int(part) for part in t.id.rsplit("/", 2)[1:])
-        episode = by_place.get((t.run, t.iteration, t.task_id, int(t.id.rsplit("/", 3)[1])))
+        episode = by_place.get((t.run, t.iteration, t.env, t.task_id, int(t.id.rsplit("/", 3)[1])))
         if episode is not None:
             places.add((episode.id, turn))
             most = max(most, number + 1)
@@ -140,8 +140,14 @@ def _turns(episode: Trajectory, per_episode: int, seed: int) -> list[int]:
 def continuation_ids(state: State, count: int) -> list[str]:
     """Ids of `count` continuations of a state."""
     episode = state.episode
-    place = f"{episode.run}/value/{episode.iteration:04d}/{episode.task_id}/{episode.attempt}/{state.turn}"
-    return [f"{place}/{number}" for number in range(count)]
+    explored = f"{episode.run}/explore/{episode.iteration:04d}/"
+    place = f"{episode.task_id}/{episode.attempt}"
+    if episode.id.startswith(explored):  # in a mixed run, with the environment
+        place = episode.id.removeprefix(explored)
+    return [
+        f"{episode.run}/value/{episode.iteration:04d}/{place}/{state.turn}/{number}"
+        for number in range(count)
+    ]
 
 
 def pooled_values(

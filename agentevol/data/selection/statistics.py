@@ -5,20 +5,23 @@ keep_rate 2/8, tasks_solved 1, tasks_never_solved 1, distinct_ratio 1/2. If a wa
 counts as newly solved; if b was won in one, as lost.
 """
 
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Hashable, Iterable, Mapping, Sequence, Set
+from typing import TypeVar
 
-from agentevol.data.groups import by_key, start_of
+from agentevol.data.groups import TaskKey, by_task, task_of
 from agentevol.data.selection.filters import distinct, informative, sampled_tokens, scored
 from agentgym_store.records import Trajectory
 
+TaskT = TypeVar("TaskT", bound=Hashable)
 
-def solved_tasks(trajectories: Iterable[Trajectory]) -> set[str]:
+
+def solved_tasks(trajectories: Iterable[Trajectory]) -> set[TaskKey]:
     """Tasks that at least one episode won."""
-    return {t.task_id for t in trajectories if t.succeeded()}
+    return {task_of(t) for t in trajectories if t.succeeded()}
 
 
 def selection_figures(
-    explored: Sequence[Trajectory], chosen: Sequence[Trajectory], solved_before: Set[str]
+    explored: Sequence[Trajectory], chosen: Sequence[Trajectory], solved_before: Set[TaskKey]
 ) -> dict[str, float]:
     """Metrics of one round with the selection `chosen`; `solved_before` are tasks won in earlier rounds.
 
@@ -27,7 +30,7 @@ def selection_figures(
     tried = scored(explored)
     if not tried:
         return {}
-    tasks, solved = {t.task_id for t in tried}, solved_tasks(tried)
+    tasks, solved = {task_of(t) for t in tried}, solved_tasks(tried)
     figures = {
         "success": sum(t.succeeded() for t in tried) / len(tried),
         "truncated": sum(t.ending.kind == "truncated" for t in tried) / len(tried),
@@ -41,14 +44,14 @@ def selection_figures(
     return figures | ({"distinct_ratio": len(distinct(chosen)) / len(chosen)} if chosen else {})
 
 
-def outcomes(trajectories: Iterable[Trajectory]) -> dict[str, bool]:
+def outcomes(trajectories: Iterable[Trajectory]) -> dict[TaskKey, bool]:
     """Task -> whether one of its scored episodes won."""
     tried = scored(trajectories)
     solved = solved_tasks(tried)
-    return {t.task_id: t.task_id in solved for t in tried}
+    return {task_of(t): task_of(t) in solved for t in tried}
 
 
-def since_previous(before: Mapping[str, bool], now: Mapping[str, bool]) -> dict[str, float]:
+def since_previous(before: Mapping[TaskT, bool], now: Mapping[TaskT, bool]) -> dict[str, float]:
     """Changes on tasks of the previous iteration that were tried again: their number, those solved only now,
     and those solved only then.
 
@@ -70,10 +73,10 @@ def group_figures(explored: Sequence[Trajectory]) -> dict[str, float]:
     `kept_group_frac` is the share of tasks (and seats) whose samples had different returns; all tokens of the
     others are `wasted_tokens` (dynamic sampling, arXiv:2503.14476).
     """
-    groups = by_key(scored(explored), start_of)
+    groups = by_task(scored(explored))
     if not groups:
         return {}
-    telling = {start_of(t) for t in informative(explored)}
+    telling = by_task(informative(explored)).keys()
     wasted = sum(sampled_tokens(t) for task, group in groups.items() if task not in telling for t in group)
     return {"kept_group_frac": len(telling) / len(groups), "wasted_tokens": float(wasted)}
 

@@ -6,7 +6,7 @@ population's own folder.
 """
 
 import shutil
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Literal
 
@@ -16,10 +16,10 @@ from agentevol.core.summaries import EvaluationSummary
 from agentevol.data.manifests import Manifest, of_weights
 from agentevol.loop.stages.acceptance import judged_by
 from agentevol.loop.state.context import RunContext
+from agentevol.loop.state.held_out_tasks import HeldOut, held_out_tasks, summary_of
 from agentevol.loop.state.manifest_writer import note_manifest
 from agentevol.loop.state.run_folder import RunFolder
 from agentevol.rollout.episode import EpisodeRequest
-from agentevol.rollout.metrics import summarise
 from agentevol.rollout.tasks import EnvTask
 
 RESULT = 1
@@ -59,12 +59,11 @@ class Judgement:
 
     def judge(self, iteration: int, policy: Checkpoint) -> None:
         """Play the fresh validation tasks and the held-out ones with the start (0) or the result (1)."""
-        context, evaluate = self._context, self._config.evaluate
+        context = self._context
         if context.has_finished(iteration):
             return
-        fresh = unused(evaluate.validation_episodes)
-        test = self._played(iteration, policy, self._config.evaluate_split, spread(evaluate.episodes))
-        validation = self._played(iteration, policy, self._config.validate_split, fresh)
+        test = self._played(iteration, policy, "test", spread)
+        validation = self._played(iteration, policy, "validation", unused)
         context.drafts.note(
             iteration,
             checkpoint=policy.path.name,
@@ -98,9 +97,7 @@ class Judgement:
     def _validated(self, number: int, policy: Checkpoint) -> float:
         """Success or mean return on the tasks by which members are chosen; all trials have the same seeds."""
         config, episodes = self._config, self._context.episodes
-        tasks = episodes.tasks(
-            config.validate_split, config.evaluate.difficulty, spread(config.evaluate.validation_episodes)
-        )
+        tasks = held_out_tasks(episodes, config, "validation")
         requests = [
             replace(
                 episodes.request("protect", RESULT, task, number),
@@ -114,16 +111,22 @@ class Judgement:
             return found.mean_reward or 0.0
         return found.successes / found.n if found.n else 0.0
 
-    def _played(self, iteration: int, policy: Checkpoint, split: str, choice: Choice) -> EvaluationSummary:
+    def _played(
+        self,
+        iteration: int,
+        policy: Checkpoint,
+        held_out: HeldOut,
+        choose: Callable[[int | None], Choice],
+    ) -> EvaluationSummary:
         context, config = self._context, self._config
-        tasks = context.episodes.tasks(split, config.evaluate.difficulty, choice)
+        tasks = held_out_tasks(context.episodes, config, held_out, choose)
         requests = [self._request(iteration, task) for task in tasks]
-        with context.drafts.timed(iteration, f"evaluate {split}"):
+        with context.drafts.timed(iteration, f"evaluate {held_out}"):
             context.episodes.play("evaluate", iteration, policy, requests, config.evaluate_sampling)
         wanted = {request.id for request in requests}
         found = [t for t in context.episodes.of("evaluate", iteration) if t.episode in wanted]
         context.episodes.stop_if_too_many_failed(found)
-        return summarise(found, split)
+        return summary_of(config, found, held_out)
 
     def _request(self, iteration: int, task: EnvTask) -> EpisodeRequest:
         """Request of an evaluation: start and result play with the same seeds."""

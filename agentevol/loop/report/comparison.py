@@ -20,20 +20,20 @@ from agentevol.loop.report.strengths import Strength, ranked
 from agentgym_store.store import Store, Where
 
 Outcomes = Mapping[str, bool]
-"""Task id (with the seat, where the policy played several) -> whether it was won."""
+"""Environment and task id (with the seat, where the policy played several) -> whether it was won."""
 Returns = Mapping[str, float]
 """Task id, as in `Outcomes` -> return."""
 Labels = Mapping[str, Mapping[str, str]]
-"""Property of tasks (`kind`, `difficulty`) -> task id -> value; no value where a task has none."""
+"""Property of tasks (`env`, `kind`, `difficulty`) -> task id -> value; no value where a task has none."""
 ALL = "all"
 """Name of all tasks together, beside those of one value."""
-PROPERTIES = ("kind", "difficulty")
+PROPERTIES = ("env", "kind", "difficulty")
 LEFT_OUT = ("name", "seed", "table", "metrics")
 """Settings in which runs may differ that repeat one experiment."""
 TASK = (
     pl.when(pl.col("episode_id").is_null())
-    .then(pl.col("task_id"))
-    .otherwise(pl.format("{} seat {}", "task_id", "seat"))
+    .then(pl.format("{}/{}", "env", "task_id"))
+    .otherwise(pl.format("{}/{} seat {}", "env", "task_id", "seat"))
     .alias("task_id")
 )
 
@@ -109,7 +109,7 @@ def evolved(folder: Path, summary: RunSummary) -> Evolved:
     split = leader.evaluation.split
     rows = (
         open_table(folder)
-        .scan(Where(run=summary.run, purpose="evaluate", split=split))
+        .scan(Where(run=summary.run, purpose="evaluate", split=leader.evaluation.splits))
         .select("iteration", TASK, "succeeded", "total_reward", *PROPERTIES)
         .filter(pl.col("total_reward").is_not_null())
         .collect()
@@ -137,7 +137,7 @@ def checkpoint_strengths(folder: Path, summary: RunSummary) -> list[Strength]:
     evaluated = [one for one in summary.iterations if one.evaluation is not None]
     if len(evaluated) < 2 or table is None:
         return []
-    split = evaluated[0].evaluation.split if evaluated[0].evaluation else None
+    split = evaluated[0].evaluation.splits if evaluated[0].evaluation else None
     rows = (
         Store.open(table, create=False)
         .scan(Where(run=summary.run, purpose="evaluate", split=split))

@@ -30,7 +30,7 @@ def run_examples(run_folder: Path, summary: RunSummary) -> list[Example]:
     if table is None:
         return []
     store = Store.open(table, create=False)
-    split = next((one.evaluation.split for one in summary.iterations if one.evaluation), None)
+    split = next((one.evaluation.splits for one in summary.iterations if one.evaluation), None)
     reasons = choose(store.scan(Where(run=summary.run, purpose="evaluate", split=split)).collect())
     found = {episode.id: episode for episode in store.trajectories(Where(run=summary.run, ids=list(reasons)))}
     return [Example(reason, found[name]) for name, reason in reasons.items()]
@@ -43,20 +43,21 @@ def choose(evaluated: pl.DataFrame) -> dict[str, str]:
     the same task; one that the newest policy lost.
     """
     rows = evaluated.filter(pl.col("total_reward").is_not_null()).sort("iteration", "id")
+    rows = rows.with_columns(pl.format("{}/{}", "env", "task_id").alias("task"))
     if rows.is_empty():
         return {}
     first, last = rows["iteration"].min(), rows["iteration"].max()
     start, newest = rows.filter(pl.col("iteration") == first), rows.filter(pl.col("iteration") == last)
-    lost_at_start = start.filter(~pl.col("succeeded"))["task_id"].implode()
+    lost_at_start = start.filter(~pl.col("succeeded"))["task"].implode()
     won = newest.filter("succeeded").sort(
-        ~pl.col("task_id").is_in(lost_at_start), "turn_count", "id", descending=[False, True, False]
+        ~pl.col("task").is_in(lost_at_start), "turn_count", "id", descending=[False, True, False]
     )
     lost = newest.filter(~pl.col("succeeded"))
     chosen: dict[str, str] = {}
     if not won.is_empty():
         chosen[won["id"][0]] = f"won at iteration {last}"
     if first != last and not won.is_empty():
-        before = start.filter(pl.col("task_id") == won["task_id"][0])
+        before = start.filter(pl.col("task") == won["task"][0])
         chosen |= dict.fromkeys(before["id"].head(1), f"the same task at iteration {first}")
     chosen |= dict.fromkeys(lost["id"].head(3 - len(chosen)), f"lost at iteration {last}")
     return chosen

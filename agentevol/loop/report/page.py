@@ -11,8 +11,12 @@ from agentevol.loop.league import table as league
 from agentevol.loop.population.records import HEADER, NOTE, TITLE, members_table, read_record
 from agentevol.loop.report.comparison import checkpoint_strengths
 from agentevol.loop.report.document import Document, Table, as_html
+from agentevol.loop.report.environments import NOTE as ENVIRONMENTS_NOTE
+from agentevol.loop.report.environments import TITLE as ENVIRONMENTS
+from agentevol.loop.report.environments import environments_table
 from agentevol.loop.report.examples import Example, run_examples, shown
 from agentevol.loop.report.plots import success_plot, success_png
+from agentevol.loop.report.rates import breakdown as counts_by
 from agentevol.loop.report.rates import (
     headline,
     interval_text,
@@ -101,7 +105,7 @@ def success_table(summary: RunSummary) -> Rows:
 
 def breakdown_table(summary: RunSummary, breakdown: str) -> Rows:
     """Value, then for each evaluated iteration `62.0 % (31/50)`."""
-    evaluated = [one.evaluation.by.get(breakdown, {}) for one in summary.iterations if one.evaluation]
+    evaluated = [counts_by(one.evaluation, breakdown) for one in summary.iterations if one.evaluation]
     values = sorted({value for groups in evaluated for value in groups})
     return [[value, *(_share(groups.get(value, (0, 0))) for groups in evaluated)] for value in values]
 
@@ -228,6 +232,7 @@ def _tables(summary: RunSummary) -> Iterator[Table]:
         [*success, "tokens", "invalid actions", "validation"],
         success_table(summary),
     )
+    yield Table(ENVIRONMENTS, ENVIRONMENTS_NOTE, *environments_table(summary))
     evaluated = [f"iteration {one.iteration}" for one in summary.iterations if one.evaluation]
     for name, title in (("kind", "Success by task type"), ("difficulty", "Success by difficulty")):
         yield Table(title, "", [title.rpartition("by ")[2], *evaluated], breakdown_table(summary, name))

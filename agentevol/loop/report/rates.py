@@ -23,20 +23,36 @@ class SuccessRow:
     successes: int
     n: int
     group: str = ""
-    """A difficulty, or empty for all episodes together."""
+    """An environment, a difficulty, or empty for all episodes together."""
 
 
 def success_rows(summary: RunSummary) -> list[SuccessRow]:
-    """All episodes of every evaluation, and those of each difficulty where there are several."""
+    """All episodes of every evaluation, and those of each environment or difficulty where there are
+    several.
+    """
     rows: list[SuccessRow] = []
     for one in summary.iterations:
         if one.evaluation is None:
             continue
         rows.append(SuccessRow(one.iteration, one.evaluation.successes, one.evaluation.n))
-        levels = one.evaluation.by.get("difficulty", {})
-        if len(levels) > 1:
-            rows += [SuccessRow(one.iteration, *counts, level) for level, counts in levels.items()]
+        groups = {name: (own.successes, own.n) for name, own in one.evaluation.environments.items()}
+        groups = groups or one.evaluation.by.get("difficulty", {})
+        if len(groups) > 1:
+            rows += [SuccessRow(one.iteration, *counts, name) for name, counts in groups.items()]
     return rows
+
+
+def breakdown(evaluation: EvaluationSummary, name: str) -> dict[str, tuple[int, int]]:
+    """Successes and episodes by value of a breakdown (`kind`, `difficulty`); in a mixed run the values name
+    their environment.
+    """
+    if not evaluation.environments:
+        return evaluation.by.get(name, {})
+    return {
+        f"{environment}: {value}": counts
+        for environment, own in evaluation.environments.items()
+        for value, counts in own.by.get(name, {}).items()
+    }
 
 
 def rate_text(successes: int, n: int) -> str:

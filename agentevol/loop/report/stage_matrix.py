@@ -4,8 +4,9 @@
     guess          20.0 % (2/10)    60.0 % (6/10)    50.0 % (5/10)    +10.0       +30.0
     easy           90.0 % (9/10)    90.0 % (9/10)    70.0 % (7/10)    +20.0       -20.0
 
-A line is the run's own held-out split, the tasks of a `protect.NAME`, or a task type of the held-out split
-where it has several: then a run in one environment also shows gains and losses between task types.
+A line is the run's own held-out split, in a mixed run that of each environment, the tasks of a
+`protect.NAME`, or a task type of the held-out split where it has several: then a run in one environment also
+shows gains and losses between task types.
 """
 
 from collections.abc import Iterator, Sequence
@@ -89,7 +90,8 @@ def _stages(environment: str, evaluated: Sequence[IterationSummary]) -> Iterator
         if one.rejected is None:  # otherwise they are of the update, and the checkpoint is the one before
             protected = {f"protected: {name}": (e.successes, e.n) for name, e in one.protected.items()}
         kinds = one.evaluation.by.get("kind", {})
-        found = {environment: (one.evaluation.successes, one.evaluation.n), **protected}
+        own = one.evaluation.environments or {environment: one.evaluation}
+        found = {**{name: (e.successes, e.n) for name, e in own.items()}, **protected}
         yield found | {f"task type: {kind}": counts for kind, counts in kinds.items() if len(kinds) > 1}
 
 

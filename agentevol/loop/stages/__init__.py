@@ -1,5 +1,5 @@
 """Stages of the training loop, one module each.
 
-Names for other packages: `acceptance.judged_by`, `acceptance.protected_environments`, `cloning.settled`,
+Names for other packages: `acceptance.judged_by`, `acceptance.served_environments`, `cloning.settled`,
 `iteration.Stages`, `opinions.Opinions`, `rewards.Rewards`.
 """

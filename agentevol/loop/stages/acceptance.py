@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from agentevol.config.run import RunConfig
+from agentevol.config.sections.environment import EnvironmentConfig
 from agentevol.config.sections.forgetting import ProtectedTasks
 from agentevol.core.protocols import Checkpoint
 from agentevol.core.splits import spread
@@ -72,17 +73,20 @@ class Acceptance:
         return folder.checkpoints.reject(iteration)
 
 
-def protected_environments(config: RunConfig) -> list[str]:
-    """Environments of protected tasks besides the run's own."""
+def served_environments(config: RunConfig) -> list[EnvironmentConfig]:
+    """Environments of a run's server: those of the run, then those of protected tasks."""
+    own = config.by_environment
     named = {tasks.environment for tasks in config.protect.values() if tasks.environment is not None}
-    return sorted(named - {config.environment.name})
+    others = [EnvironmentConfig(name=name) for name in sorted(named - own.keys())]
+    return [*(one.environment for one in own.values()), *others]
 
 
 def protected_split(config: RunConfig, protected: ProtectedTasks) -> str:
-    """Split of protected tasks; without a name the run's validation split, or `valid` of another
-    environment.
+    """Split of protected tasks; without a name the validation split of the run's environment, or `valid` of
+    another one.
     """
-    return protected.split or (config.validate_split if protected.environment is None else "valid")
+    own = config.by_environment.get(protected.environment or config.environment.name)
+    return protected.split or ("valid" if own is None else own.validate_split)
 
 
 def verdict_on(
@@ -122,7 +126,7 @@ def play_protected(
     for name, protected in config.protect.items():
         env, split = protected.environment, protected_split(config, protected)
         tasks = episodes.tasks(split, protected.difficulty, spread(protected.episodes), env)
-        requests = [episodes.request("protect", iteration, task, 0, env=env) for task in tasks]
+        requests = [episodes.request("protect", iteration, task, 0) for task in tasks]
         found[name] = judged_by(episodes, config, iteration, policy, requests)
     return found
 

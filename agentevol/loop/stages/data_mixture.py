@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -19,6 +19,7 @@ from agentevol.data.pair_sources import PairSources, lost_before
 from agentevol.data.replay import (
     again,
     copied,
+    learnt_tokens,
     replayed_places,
     retained_episodes,
     retained_sequences,
@@ -191,49 +192,39 @@ class DataMixture:
 
     def _replayed(self, iteration: int, sequences: Sequence[TrainingSequence]) -> Part:
         """A sample of all earlier training data: only the drawn sequences are read."""
-        own = self.config.environment.name
-        retained, shown = self.retained(), EncodedSequences.of(self.demonstrations())
-        parts = [*self._earlier(iteration), shown, retained]
-        old = [Candidate(own, tokens) for part in parts[:-1] for tokens in part.tokens]
-        old += map(Candidate, retained.environments, retained.tokens)
+        shown = EncodedSequences.of(self.demonstrations())
+        parts = [*self._earlier(iteration), shown, self.retained()]
+        old = [one for part in parts for one in map(Candidate, part.environments, part.tokens)]
+        new = [Candidate(one.environment, learnt_tokens(one)) for one in sequences if one.weight > 0]
         without = self.opinions.without(iteration)
         places = [(part, index) for part in parts for index in range(len(part))]
         allowed = [part.ids[index] not in without for part, index in places]
         old = [one for one, may in zip(old, allowed, strict=True) if may]
         places = [one for one, may in zip(places, allowed, strict=True) if may]
-        chosen = replayed_places(sequences, old, own, self.config.replay, self._context.seed(iteration))
+        chosen = replayed_places(new, old, self.config.replay, self._context.seed(iteration))
         found = list[TrainingSequence]()
-        turns, environments = Counter[int](), dict[str, str]()
+        turns = Counter[int]()
         for place, before in chosen:
             part, index = places[place]
             found.append(again(part[index], before))
             turns.update(part.sampled_by(index))
-            environments[found[-1].trajectory_id] = old[place].environment
-        return replace(self._counted(found, environments=environments), turns=turns)
+        return replace(self._counted(found), turns=turns)
 
     def _part(self, sequences: EncodedSequences, source: Source) -> Part:
-        share = Share(self.config.environment.name, source, sum(sequences.tokens), sequences.weights)
-        return Part(sequences, sequences.digest, sequences.turns, [share])
+        of_each = zip(sequences.environments, sequences.tokens, sequences.weights, strict=True)
+        counted = [
+            Share(name, source, sum(tokens for _, tokens, _ in own), [weight for *_, weight in own])
+            for name, own in by_key(of_each, lambda one: one[0]).items()
+        ]
+        return Part(sequences, sequences.digest, sequences.turns, counted)
 
     def _expert(self) -> Part:
         return self._part(EncodedSequences.of(self.demonstrations()), "expert")
 
-    def _counted(
-        self,
-        sequences: Sequence[TrainingSequence],
-        explored: Sequence[Trajectory] = (),
-        environments: Mapping[str, str] | None = None,
-    ) -> Part:
-        """Part with metrics of sequences that are not encoded; `environments` are those of episodes outside
-        the run's own.
-        """
-        counted = shares(
-            sequences,
-            new={t.id for t in explored},
-            expert=self._episodes.ids("demonstrate", 0),
-            environment=self.config.environment.name,
-            environments=environments or {},
-        )
+    def _counted(self, sequences: Sequence[TrainingSequence], explored: Sequence[Trajectory] = ()) -> Part:
+        """Part with metrics of sequences that are not encoded."""
+        expert = self._episodes.ids("demonstrate", 0)
+        counted = shares(sequences, new={t.id for t in explored}, expert=expert)
         return Part(
             sequences, of_sequences(sequences), turns_by_version(sequences, versions(explored)), counted
         )
@@ -276,18 +267,18 @@ class DataMixture:
 
     def _demonstrate(self) -> None:
         """Have the expert play the demonstrations that are not in the table."""
-        config = self.config
         there = self._episodes.ids("demonstrate", 0)
-        if len(there) >= config.demonstrations.tasks:
+        if len(there) >= self.config.demonstrations.tasks:
             return
-        choice = drawn(config.seed, 0, config.demonstrations.tasks)
-        tasks = self._episodes.tasks(config.explore_split, config.explore.difficulty, choice)
-        requests = [self._episodes.request("demonstrate", 0, task, 0) for task in tasks]
-        played = demonstrate(
-            config.environment, self._context.url, [r for r in requests if r.id not in there]
-        )
-        if played:
-            self._episodes.append(played, 0, "demonstrate")
+        for name, own in self.config.by_environment.items():
+            choice = drawn(own.seed, 0, own.demonstrations.tasks)
+            tasks = self._episodes.tasks(own.explore_split, own.explore.difficulty, choice, name)
+            requests = [self._episodes.request("demonstrate", 0, task, 0) for task in tasks]
+            played = demonstrate(
+                own.environment, self._context.url, [r for r in requests if r.id not in there]
+            )
+            if played:
+                self._episodes.append(played, 0, "demonstrate")
 
     def anchor_checkpoint(self, iteration: int) -> Checkpoint:
         """Checkpoint that regularisation anchors to: the first policy, or with online EWC the latest."""

@@ -1,7 +1,6 @@
 """Evaluation of an iteration's policy, which finishes the iteration."""
 
 from agentevol.core.protocols import Checkpoint
-from agentevol.core.splits import spread
 from agentevol.core.summaries import EvaluationSummary, best
 from agentevol.data.selection.statistics import outcomes, since_previous
 from agentevol.loop.control.collapse import collapsed
@@ -9,7 +8,8 @@ from agentevol.loop.stages.acceptance import Acceptance
 from agentevol.loop.stages.data_mixture import DataMixture
 from agentevol.loop.stages.rewards import Rewards
 from agentevol.loop.state.context import RunContext
-from agentevol.rollout.metrics import compared, summarise
+from agentevol.loop.state.held_out_tasks import HeldOut, held_out_tasks, summary_of
+from agentevol.rollout.metrics import compared
 
 
 class Evaluation:
@@ -23,16 +23,15 @@ class Evaluation:
 
     def evaluate(self, iteration: int, policy: Checkpoint) -> None:
         """Play the held-out tasks and the validation tasks, then mark the iteration as finished."""
-        context, config = self._context, self._context.config
+        context = self._context
         if context.has_finished(iteration):
             return
         if context.episodes.loaded != policy:
             raise RuntimeError(f"the engines hold {context.episodes.loaded.path}, not {policy.path}")
         if iteration == 0:
             self._acceptance.measure_first(policy)
-        evaluate = config.evaluate
-        test = self.of_split(iteration, config.evaluate_split, evaluate.episodes)
-        validation = self.of_split(iteration, config.validate_split, evaluate.validation_episodes)
+        test = self.of(iteration, "test")
+        validation = self.of(iteration, "validation")
         figures = {**self._probed(iteration, policy), **self._rewards.process.watched(iteration)}
         context.drafts.note(
             iteration,
@@ -48,22 +47,23 @@ class Evaluation:
         context.manifests.evaluated(iteration, policy, context.episodes.of("evaluate", iteration))
         self._finish(iteration)
 
-    def of_split(self, iteration: int, split: str, episodes: int | None) -> EvaluationSummary:
-        """Evaluation of the weights in the engines on `episodes` tasks of a split; None is all of them.
+    def of(self, iteration: int, held_out: HeldOut) -> EvaluationSummary:
+        """Evaluation of the weights in the engines on held-out tasks.
 
         Raises `RunStopped` where too many episodes failed.
         """
         context, config = self._context, self._context.config
-        tasks = context.episodes.tasks(split, config.evaluate.difficulty, spread(episodes))
+        tasks = held_out_tasks(context.episodes, config, held_out)
         requests = [context.episodes.request("evaluate", iteration, task, 0) for task in tasks]
-        with context.drafts.timed(iteration, f"evaluate {split}"):
+        splits = sorted({task.split for task in tasks})
+        with context.drafts.timed(iteration, f"evaluate {', '.join(splits)}"):
             context.episodes.play("evaluate", iteration, None, requests, config.evaluate_sampling)
         wanted = {request.id for request in requests}
         evaluated = [t for t in context.episodes.of("evaluate", iteration) if t.episode in wanted]
         context.episodes.stop_if_too_many_failed(evaluated)
         return compared(
-            summarise(evaluated, split),
-            since_previous(context.episodes.outcomes("evaluate", iteration - 1, split), outcomes(evaluated)),
+            summary_of(config, evaluated, held_out),
+            since_previous(context.episodes.outcomes("evaluate", iteration - 1, splits), outcomes(evaluated)),
         )
 
     def has_stalled(self, iteration: int) -> bool:

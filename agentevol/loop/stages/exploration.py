@@ -1,11 +1,14 @@
 """Exploration rounds: their requests, play and summary."""
 
-from collections.abc import Collection, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import partial
 
+from agentevol.config.run import RunConfig
 from agentevol.core.protocols import Checkpoint
 from agentevol.core.splits import drawn
 from agentevol.core.summaries import AHEAD
+from agentevol.data.groups import task_of
 from agentevol.data.selection.filters import informative
 from agentevol.data.selection.statistics import group_figures
 from agentevol.loop.control.controllers import turns_allowed
@@ -17,6 +20,7 @@ from agentevol.loop.stages.async_exploration import AsyncExploration
 from agentevol.loop.state.context import RunContext
 from agentevol.rollout.episode import EpisodeRequest
 from agentevol.rollout.metrics import endings
+from agentevol.rollout.tasks import EnvTask
 from agentgym_store.records import Trajectory
 
 
@@ -25,6 +29,7 @@ class Exploration:
 
     def __init__(self, context: RunContext) -> None:
         self._context, self._config = context, context.config
+        self._alone = context.config.by_environment
         self._league = League(context.folder, context.manifests)
         self._ahead = AsyncExploration(
             self._config.rollout.rounds_ahead, self._config.iterations, context.given_up
@@ -70,7 +75,8 @@ class Exploration:
         """
         loaded = None if ahead and self._config.rollout.mode == "asynchronous" else policy
         phase = AHEAD if ahead else "explore"
-        tasks, requested, rounds = self._config.explore.tasks, 0, 0
+        tasks = {name: own.explore.tasks for name, own in self._alone.items()}
+        first, rounds = Counter[str](), 0
         replayed = aborted = 0
         explored, asked = list[Trajectory](), dict[str, EpisodeRequest]()
         limit = turns_allowed(
@@ -80,7 +86,6 @@ class Exploration:
             self._context.say(iteration, f"episodes of at most {limit} turns")
         partners = self._league.candidates(iteration)
         for _ in range(1 + self._config.explore.resample):
-            first = requested // self._config.explore.samples
             wanted = self._requests(iteration, first, tasks, limit, partners)
             requests = [request for request in wanted if request.id not in asked]
             if not requests:  # the split has no further task
@@ -89,18 +94,20 @@ class Exploration:
                 played = self._context.episodes.play(
                     "explore", iteration, loaded, requests, self._config.explore_sampling
                 )
-            requested, rounds = requested + len(requests), rounds + 1
+            rounds += 1
             replayed, aborted = replayed + played.replayed, aborted + played.aborted
             asked |= {request.id: request for request in requests}
             # a run that was killed in a later round has some of that round's episodes already
             explored = [t for t in self._context.episodes.explored(iteration) if t.episode in asked]
             self._context.episodes.stop_if_too_many_failed(explored)
-            tasks = self._config.explore.tasks - len({t.task_id for t in informative(explored)})
-            if tasks <= 0:
+            first = Counter(env for env, _ in {(one.env, one.task_id) for one in asked.values()})
+            told = Counter(env for env, _ in {task_of(t) for t in informative(explored)})
+            tasks = {name: own.explore.tasks - told[name] for name, own in self._alone.items()}
+            if not any(count > 0 for count in tasks.values()):
                 break
         self._context.drafts.note(
             iteration,
-            requested=requested,
+            requested=len(asked),
             explored=endings(explored),
             replayed=replayed,
             aborted=aborted,
@@ -136,27 +143,49 @@ class Exploration:
         )
 
     def _requests(
-        self, iteration: int, first: int, count: int, limit: int | None, partners: Sequence[Candidate]
+        self,
+        iteration: int,
+        first: Mapping[str, int],
+        count: Mapping[str, int],
+        limit: int | None,
+        partners: Sequence[Candidate],
     ) -> list[EpisodeRequest]:
-        """Requests of `count` tasks of this iteration, from its task number `first` on, with equal partners
-        next to each other: a worker has the weights of few at once.
+        """Requests of `count` tasks of each environment in this iteration, from its task number `first` on,
+        with equal partners next to each other: a worker has the weights of few at once. Those of several
+        environments alternate.
         """
-        config = self._config.explore
-        most = config.tasks * (1 + config.resample)  # in every iteration, so that none repeats a task
-        choice = drawn(self._config.seed, (iteration - 1) * most + first, count)
-        tasks = self._context.episodes.tasks(self._config.explore_split, config.difficulty, choice)
         found = [
-            self._league.seated(
-                iteration,
-                partners,
-                number,
-                self._context.episodes.request("explore", iteration, task, attempt, limit),
-            )
-            for number, task in enumerate(tasks, start=first)
-            for attempt in range(config.samples)
+            ((number - first[name] + 0.5) / count[name], request)
+            for name, own in self._alone.items()
+            for number, task in enumerate(self._tasks(iteration, own, first[name], count[name]), first[name])
+            for request in self._samples(iteration, number, task, limit, partners)
         ]
         order = {candidate.name: place for place, candidate in enumerate(partners)}
-        return sorted(found, key=lambda request: order.get(partner_of(request), 0))
+        found.sort(key=lambda one: (order.get(partner_of(one[1]), 0), one[0]))
+        return [request for _, request in found]
+
+    def _tasks(self, iteration: int, own: RunConfig, first: int, count: int) -> list[EnvTask]:
+        """Explored tasks of one environment."""
+        if count <= 0:
+            return []
+        config = own.explore
+        most = config.tasks * (1 + config.resample)  # in every iteration, so that none repeats a task
+        choice = drawn(own.seed, (iteration - 1) * most + first, count)
+        split, name = own.explore_split, own.environment.name
+        return self._context.episodes.tasks(split, config.difficulty, choice, name)
+
+    def _samples(
+        self,
+        iteration: int,
+        number: int,
+        task: EnvTask,
+        limit: int | None,
+        partners: Sequence[Candidate],
+    ) -> Iterator[EpisodeRequest]:
+        """Requests of the samples of one task, which has this number in its iteration."""
+        for attempt in range(self._config.explore.samples):
+            request = self._context.episodes.request("explore", iteration, task, attempt, limit)
+            yield self._league.seated(iteration, partners, number, request)
 
 
 def policy_seats(requests: Collection[EpisodeRequest]) -> tuple[int, int]:

@@ -110,9 +110,13 @@ def _success(
 def _requests(
     episodes: Episodes, config: RunConfig, iteration: int, number: int
 ) -> list[list[EpisodeRequest]]:
-    """Requests of candidate `number` from 1: the validation tasks, then each group of protected ones."""
-    evaluate, validation = config.evaluate, config.validate_split
-    asked = [(None, validation, evaluate.difficulty, evaluate.validation_episodes)] + [
+    """Requests of candidate `number` from 1: the validation tasks of each environment, then each group of
+    protected ones.
+    """
+    asked = [
+        (name, own.validate_split, own.evaluate.difficulty, own.evaluate.validation_episodes)
+        for name, own in config.by_environment.items()
+    ] + [
         (tasks.environment, protected_split(config, tasks), tasks.difficulty, tasks.episodes)
         for tasks in config.protect.values()
     ]
@@ -120,8 +124,8 @@ def _requests(
         [
             # its own id, and the environment seed of the acceptance test
             replace(
-                episodes.request("protect", iteration, task, number, env=env),
-                seed=episodes.request("protect", iteration, task, 0, env=env).seed,
+                episodes.request("protect", iteration, task, number),
+                seed=episodes.request("protect", iteration, task, 0).seed,
             )
             for task in episodes.tasks(split, difficulty, spread(count), env)
         ]

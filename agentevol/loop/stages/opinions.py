@@ -125,7 +125,8 @@ class Opinions:
         return {name: t for name, t in found.items() if name in current or self._is_known_otherwise(t)}
 
     def _is_known_otherwise(self, episode: Trajectory) -> bool:
-        held_out = episode.purpose == "evaluate" and episode.split != self.config.explore_split
+        own = self.config.by_environment.get(episode.env, self.config)
+        held_out = episode.purpose == "evaluate" and episode.split != own.explore_split
         return episode.purpose == "retain" or held_out
 
     def _noted(self, iteration: int) -> list[str] | None:

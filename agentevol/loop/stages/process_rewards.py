@@ -28,6 +28,7 @@ from agentevol.data.training_sequences import valued
 from agentevol.learn.batches.trainable_sequences import NothingToLearn
 from agentevol.loop.stages.opinions import Opinions
 from agentevol.loop.state.context import RunContext
+from agentevol.loop.state.held_out_tasks import splits_of
 from agentevol.loop.state.reward_figures import note_reward_figures
 from agentevol.rollout.continuations import continuations
 from agentgym_store.records import Trajectory
@@ -130,11 +131,13 @@ class ProcessRewards:
         # a continuation replays its episode from the start, which one with given turns does not have here
         whole = [t for t in explored if t.parent is None]
         states = chosen_states(whole, share=share, per_episode=most, seed=self.config.seed)
+        alone = self.config.by_environment
+        limits = {name: own.environment.max_turns for name, own in alone.items()}
         requests = [
             request
             for state in states
             for request in continuations(
-                state, process.continuations, self.config.seed, self.config.environment.max_turns
+                state, process.continuations, self.config.seed, limits[state.episode.env]
             )
         ]
         with self._context.drafts.timed(iteration, "value"):
@@ -152,8 +155,8 @@ class ProcessRewards:
 
 def validation_episodes(context: RunContext, iteration: int) -> list[Trajectory]:
     """Episodes of an iteration's evaluation on the validation split, without given turns."""
-    split = context.config.validate_split
-    return [own_part(t) for t in context.episodes.of("evaluate", iteration) if t.split == split]
+    splits = splits_of(context.config, "validation")
+    return [own_part(t) for t in context.episodes.of("evaluate", iteration) if t.split in splits]
 
 
 def train_reward_model(

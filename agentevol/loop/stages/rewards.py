@@ -308,7 +308,7 @@ class Rewards:
         return judged(model.path, self._cluster.scores(model, sequences), reward.caution)
 
     def _scores(self, reward: FunctionReward, episodes: Sequence[Trajectory]) -> dict[str, float]:
-        columns = reward_columns(self.config.environment)
+        columns = reward_columns([one.environment for one in self.config.by_environment.values()])
         function = reward_function(reward.function, reward.options, columns)
         return episode_scores(reward.function, function, episodes)
 

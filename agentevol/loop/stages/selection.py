@@ -2,8 +2,9 @@
 
 from collections.abc import Sequence
 
+from agentevol.config.files.merging import merged
 from agentevol.core.protocols import TrainingSequence
-from agentevol.data.composition import Part, learnt_figures, staleness, version_lag
+from agentevol.data.composition import Part, explored_figures, learnt_figures, staleness, version_lag
 from agentevol.data.feedback.taught import spoken
 from agentevol.data.selection.statistics import outcomes, selection_figures, sentence, since_previous
 from agentevol.data.selection.variety import variety_figures
@@ -53,6 +54,8 @@ class Selection:
         if lag and context.config.rollout.mode != "synchronous":
             context.say(iteration, staleness(lag))
         data = learnt_figures(share for part in parts for share in part.shares)
+        if len(context.config.environment.names) > 1:
+            data = merged(explored_figures(explored), data)
         known = context.drafts.of(iteration).selection
         context.drafts.note(
             iteration,

@@ -2,18 +2,18 @@
 
 import hashlib
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from threading import Event, Lock
 
 import polars as pl
 
 from agentevol.cluster.cluster import Cluster
 from agentevol.cluster.pools.dispatch import Played
-from agentevol.config.sections.environment import SELF_PLAY
+from agentevol.config.sections.environment import SELF_PLAY, EnvironmentConfig
 from agentevol.core.errors import REPLAY_MISMATCH, TransportFault
 from agentevol.core.protocols import Checkpoint, Sampling
 from agentevol.core.splits import Choice, held_out, parent, remaining, within
-from agentevol.data.groups import own_part
+from agentevol.data.groups import TaskKey, own_part
 from agentevol.data.selection.filters import sampled_tokens
 from agentevol.loop.state.progress import Progress
 from agentevol.loop.state.run_folder import RunFolder
@@ -48,11 +48,12 @@ class Episodes:
         system: SystemLog | None = None,
     ) -> None:
         self._config = folder.config
+        self._alone = folder.config.by_environment
         self._folder, self._cluster, self._url = folder, cluster, url
         self._loaded, self._progress = loaded, progress
         self._given_up, self._writing = given_up or Event(), Lock()
         self._system = system or SystemLog()
-        self._first_won: dict[str, int] = {}
+        self._first_won: dict[TaskKey, int] = {}
         self._rounds_read = set[int]()
 
     def of(self, purpose: Purpose, iteration: int) -> list[Trajectory]:
@@ -79,7 +80,7 @@ class Episodes:
         found = self._folder.store.files(*(Where(purpose=purpose, iteration=number) for number in iterations))
         return [hashlib.sha256("\n".join(names).encode()).hexdigest() for names in found]
 
-    def solved_before(self, iteration: int) -> set[str]:
+    def solved_before(self, iteration: int) -> set[TaskKey]:
         """Tasks that an explored episode of an earlier iteration won; each iteration is read once."""
         missing = set(range(1, iteration)) - self._rounds_read
         if missing:
@@ -90,35 +91,39 @@ class Episodes:
         only = next(iter(rounds)) if len(rounds) == 1 else None
         frame = self._folder.store.scan(Where(purpose="explore", iteration=only))
         won = frame.filter(pl.col("succeeded") & pl.col("iteration").is_in(list(rounds)))
-        found = won.group_by("task_id").agg(pl.col("iteration").min()).collect()
-        for task, first in zip(found["task_id"].to_list(), found["iteration"].to_list(), strict=True):
-            self._first_won[task] = min(first, self._first_won.get(task, first))
+        found = won.group_by("env", "task_id").agg(pl.col("iteration").min()).collect()
+        for env, task, first in found.select("env", "task_id", "iteration").iter_rows():
+            self._first_won[env, task] = min(first, self._first_won.get((env, task), first))
         self._rounds_read |= rounds
 
-    def outcomes(self, purpose: Purpose, iteration: int, split: str | None = None) -> dict[str, bool]:
+    def outcomes(
+        self, purpose: Purpose, iteration: int, split: str | Collection[str] | None = None
+    ) -> dict[TaskKey, bool]:
         """Task -> whether a scored episode of this iteration won it; reads only the necessary columns."""
         frame = self._folder.store.scan(Where(purpose=purpose, iteration=iteration, split=split))
         found = (
             frame.filter(pl.col("total_reward").is_not_null() & (pl.col("turn_count") > 0))
-            .group_by("task_id")
+            .group_by("env", "task_id")
             .agg(pl.col("succeeded").any())
             .collect()
         )
-        return dict(zip(found["task_id"].to_list(), found["succeeded"].to_list(), strict=True))
+        return {
+            (env, task): won for env, task, won in found.select("env", "task_id", "succeeded").iter_rows()
+        }
 
     def tasks(
         self, split: str, difficulty: str | None, choose: Choice, env: str | None = None
     ) -> list[EnvTask]:
         """The chosen tasks of a split, of the run's own environment or of `env`.
 
-        Without `env`, tasks that evaluation holds out of this split are excluded.
+        Of an environment of the run, tasks that evaluation holds out of this split are excluded.
 
         Raises `RunStopped` where the node of the environment server is lost, `TransportFault` where the
         server does not come back.
         """
-        whole = split
-        if env is None:
-            share, parts = self._config.evaluate.held_out, self._config.held_out_parts
+        whole, name = split, env or self._config.environment.name
+        if name in self._alone:
+            share, parts = self._config.evaluate.held_out, self._alone[name].held_out_parts
             if split in parts:
                 whole, choose = parent(split), within(choose, held_out(split, share))
             elif taken := [part for part in parts if parent(part) == split]:
@@ -127,7 +132,7 @@ class Episodes:
         away_until = time.monotonic() + (AWAY_S if own else 0.0)
         while True:
             try:
-                found = list_tasks(self._url, env or self._config.environment.name, whole, difficulty, choose)
+                found = list_tasks(self._url, name, whole, difficulty, choose)
                 return [task._replace(split=split) for task in found]
             except TransportFault:
                 self._cluster.look()
@@ -141,15 +146,14 @@ class Episodes:
         task: EnvTask,
         attempt: int,
         max_turns: int | None = None,
-        env: str | None = None,
     ) -> EpisodeRequest:
-        """Request of an episode; `max_turns` None is the run's own limit, `env` None its own environment.
-
-        Another environment has its own limit.
+        """Request of an episode; `max_turns` None is the run's own limit. An environment besides those of the
+        run has its own limit.
         """
-        own = self._config.environment
-        is_own = env in (None, own.name)
-        place = task.task_id if is_own else f"{env}/{task.task_id}"
+        name = task.env or self._config.environment.name
+        own = self._alone[name].environment if name in self._alone else None
+        is_only = own is not None and len(self._alone) == 1
+        place = task.task_id if is_only else f"{name}/{task.task_id}"
         identity = f"{self._config.name}/{purpose}/{iteration:04d}/{place}/{attempt}"
         digest = hashlib.sha256(f"{self._config.seed}/{identity}".encode()).digest()
         return EpisodeRequest(
@@ -157,7 +161,7 @@ class Episodes:
             run=self._config.name,
             iteration=iteration,
             purpose=purpose,
-            env=env or own.name,
+            env=name,
             task_id=task.task_id,
             split=task.split,
             kind=task.kind,
@@ -165,9 +169,9 @@ class Episodes:
             instruction=task.instruction,
             seed=int.from_bytes(digest[:4], "big") >> 1,
             attempt=attempt,
-            max_turns=max_turns or (own.max_turns if is_own else None),
-            seats=own.seats or 1 if is_own else 1,
-            policy_seat=self._policy_seat(purpose, iteration, task.task_id) if is_own else None,
+            max_turns=max_turns or (own.max_turns if own is not None else None),
+            seats=own.seats or 1 if own is not None else 1,
+            policy_seat=None if own is None else self._policy_seat(own, purpose, iteration, task.task_id),
             temperature=self._temperature(digest) if purpose == "explore" else None,
         )
 
@@ -179,11 +183,12 @@ class Episodes:
         low, high = heat
         return low + (high - low) * int.from_bytes(digest[4:8], "big") / 2**32
 
-    def _policy_seat(self, purpose: Purpose, iteration: int, task_id: str) -> int | None:
+    def _policy_seat(
+        self, own: EnvironmentConfig, purpose: Purpose, iteration: int, task_id: str
+    ) -> int | None:
         """Seat of the policy beside a partner: one for all samples of a task, another one in the next
         exploration of it, and in evaluations always the same.
         """
-        own = self._config.environment
         if own.partner == SELF_PLAY:
             return None
         drawn = int.from_bytes(hashlib.sha256(f"{self._config.seed}/seat/{task_id}".encode()).digest()[:4])

@@ -2,19 +2,20 @@
 
 import json
 import shutil
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, replace
 from itertools import chain
 from pathlib import Path
+from typing import NamedTuple
 
 import torch
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
 from agentevol.core.errors import ConfigError
-from agentevol.core.protocols import Checkpoint, LearnerJob, LearnReport
+from agentevol.core.protocols import Checkpoint, LearnerJob, LearnReport, TrainingSequence
 from agentevol.learn.learner import GradientLearner, Progress
 from agentevol.models.rendering import ChatRenderer
-from agentevol.models.word_tokenizer import END, PAD, word_tokenizer
+from agentevol.models.word_tokenizer import END, PAD, frequent_words, tokenizer_of
 from agentevol.runs.starter.card import write_card
 from agentevol.runs.starter.demonstrations import Demonstration, Demonstrator, demonstrations
 from agentevol.runs.starter.initial_weights import lay_out, twins
@@ -27,33 +28,56 @@ def build(recipe: StarterRecipe, out: Path, progress: Progress | None = None) ->
     if out.exists():
         raise ConfigError(f"{out} exists; name a new folder")
     out.parent.mkdir(parents=True, exist_ok=True)
-    play = Demonstrator(recipe)
-    shown = _vocabulary_episodes(play, recipe)
-    texts = _texts(play, recipe, shown)
-    tokenizer = word_tokenizer(
-        chain(*texts.values()),
-        folded=recipe.folded,
-        most=recipe.vocabulary_most,
-        always=(*recipe.vocabulary_texts, play.instruction or ""),
-        digits=recipe.digits,
-        tagged=recipe.tagged,
-    )
-    renamer = Renamer(_names(recipe, texts, shown), tokenizer.get_vocab()) if recipe.renamed else None
+    parts = [_Part.of(part, recipe) for part in recipe.by_environment]
+    words = set[str]().union(*(part.words for part in parts))
+    spelled = [part.environment for part in recipe.by_environment if part.spelled]
+    tokenizer = tokenizer_of(words, folded=recipe.folded, tagged=recipe.tagged, spelled=spelled)
     start = out.with_name(f".{out.name}.start")
     _fresh_model(recipe, tokenizer, start)
-    sequences = list(demonstrations(play, recipe, ChatRenderer(tokenizer), renamer))
+    sequences = [one for part in parts for one in _sequences(part, recipe, tokenizer)]
     try:
         report = GradientLearner(recipe.learn, progress).learn(
             LearnerJob(Checkpoint(start, -1), sequences, out, recipe.seed)
         )
     finally:
         shutil.rmtree(start, ignore_errors=True)
-        play.close()
-    write_card(out, recipe, report, play.data_version)
+        for part in parts:
+            part.play.close()
+    write_card(out, recipe, report, [part.play.data_version for part in parts])
     (out / "recipe.json").write_text(
         json.dumps(asdict(recipe), indent=1, default=lambda value: value.model_dump())
     )
     return report
+
+
+class _Part(NamedTuple):
+    """Recipe of one environment, with its player, its words of the vocabulary, and names to replace."""
+
+    recipe: StarterRecipe
+    play: Demonstrator
+    words: set[str]
+    names: set[str]
+
+    @classmethod
+    def of(cls, part: StarterRecipe, whole: StarterRecipe) -> "_Part":
+        """The part of a recipe, which splits texts as the whole does."""
+        play = Demonstrator(part)
+        shown = _vocabulary_episodes(play, part)
+        texts = _texts(play, part, shown)
+        split = {"folded": whole.folded, "digits": whole.digits, "tagged": whole.tagged}
+        words = frequent_words(chain(*texts.values()), part.vocabulary_most, **split)
+        words |= frequent_words((*part.vocabulary_texts, play.instruction or ""), **split)
+        return cls(part, play, words, _names(part, texts, shown) if part.renamed else set())
+
+
+def _sequences(
+    part: _Part, whole: StarterRecipe, tokenizer: PreTrainedTokenizerFast
+) -> Iterator[TrainingSequence]:
+    """Training sequences of one environment; where there are several, with its name before their ids."""
+    renamer = Renamer(part.names, tokenizer.get_vocab()) if part.recipe.renamed else None
+    for one in demonstrations(part.play, part.recipe, ChatRenderer(tokenizer), renamer):
+        name = f"{part.recipe.environment}/{one.trajectory_id}" if whole.parts else one.trajectory_id
+        yield replace(one, trajectory_id=name)
 
 
 def _vocabulary_episodes(play: Demonstrator, recipe: StarterRecipe) -> list[Demonstration]:

@@ -7,8 +7,10 @@ from typing import Any
 from agentevol.config.fitting import fitted
 from agentevol.config.run import load
 from agentevol.core.action_formats import registry as formats
+from agentevol.core.starter_names import MANY
 from agentevol.rollout.environments import demonstrated, opened, task_counts
 from agentevol.runs.starter.built_recipes import BUILT_RECIPES
+from agentevol.runs.starter.many_recipe import MANY_RECIPE
 from agentevol.runs.starter.mode_recipes import MODE_RECIPES
 from agentevol.runs.starter.recipe import LEARN, Shape, StarterRecipe
 from agentevol.runs.starter.shipped_recipes import RECIPES
@@ -33,10 +35,11 @@ _NUMBERS = tuple(f"{space}{number}" for space in ("", " ") for number in range(1
 
 
 def recipe_for(name: str, action_format: str = "plain") -> StarterRecipe:
-    """The package's own recipe for the environment `name`, whose messages are plain or in thinking modes, or
-    the general one, also for `NAME:ARGUMENT`.
+    """The package's own recipe for the environment `name`, or for `many` of them, whose messages are plain or
+    in thinking modes, or the general one, also for `NAME:ARGUMENT`.
     """
-    own = {"plain": {**BUILT_RECIPES, **RECIPES}, "modes": MODE_RECIPES}.get(action_format, {})
+    plain = {**BUILT_RECIPES, **RECIPES, MANY: MANY_RECIPE}
+    own = {"plain": plain, "modes": MODE_RECIPES}.get(action_format, {})
     if name in own:
         return own[name]
     return general_recipe(name, action_format)

@@ -111,6 +111,8 @@ class StarterRecipe:
     """Most digits of a number that is one token. With 1, amounts that no demonstration has are read like all
     others.
     """
+    spelled: bool = False
+    """True where words of the environment are in bytes on purpose: runs accept the starter as a base."""
     vocabulary_texts: tuple[str, ...] = ()
     """Texts whose words are tokens in any case."""
     folded: bool = False
@@ -120,6 +122,15 @@ class StarterRecipe:
     shape: Shape = Shape()
     learn: LearnConfig = LEARN
     seed: int = 0
+    parts: tuple["StarterRecipe", ...] = ()
+    """Recipes of the environments of a starter for several, whose demonstrations are learnt together. Each
+    has its own words of the vocabulary; how texts are split, shape and training are of the whole.
+    """
+
+    @property
+    def by_environment(self) -> tuple["StarterRecipe", ...]:
+        """The recipe of each environment."""
+        return self.parts or (self,)
 
 
 def scaled(recipe: StarterRecipe, scale: float) -> StarterRecipe:
@@ -135,4 +146,5 @@ def scaled(recipe: StarterRecipe, scale: float) -> StarterRecipe:
         excerpts=share(recipe.excerpts),
         drills=share(recipe.drills),
         finds=share(recipe.finds),
+        parts=tuple(scaled(part, scale) for part in recipe.parts),
     )

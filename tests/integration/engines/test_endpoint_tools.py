@@ -62,7 +62,8 @@ def stub() -> Iterator[Stub]:
 def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """URL of a server of all the environments."""
     log = tmp_path_factory.mktemp("server") / "log"
-    with EnvironmentServer(EnvironmentConfig(name=NAMES[0]), log, others=NAMES[1:]) as server:
+    first, *others = (EnvironmentConfig(name=name) for name in NAMES)
+    with EnvironmentServer(first, log, others) as server:
         yield server.url
 
 

@@ -8,7 +8,7 @@ from agentevol.config.run import load
 from agentevol.config.sections.forgetting import ProtectedTasks
 from agentevol.core.errors import ConfigError
 from agentevol.core.summaries import EvaluationSummary, IterationSummary
-from agentevol.loop.stages.acceptance import protected_environments, verdict_on
+from agentevol.loop.stages.acceptance import served_environments, verdict_on
 from agentevol.rollout.environment_server import command
 
 
@@ -71,6 +71,7 @@ def test_what_was_not_scored_is_not_unharmed():
 def test_other_environments_are_served_beside_the_run_s_own():
     given = ["protect.a.environment=deliberate", "protect.b.split=train", "protect.c.environment=guess"]
     config = load(None, ["environment.name=guess", *given])
-    assert protected_environments(config) == ["deliberate"]
-    line = command(config.environment, 0, protected_environments(config))
+    own, *others = served_environments(config)
+    assert [one.name for one in others] == ["deliberate"]
+    line = command(own, 0, others)
     assert list(line[line.index("serve") :][:3]) == ["serve", "guess", "deliberate"]

@@ -261,7 +261,7 @@ def guarded(
 
     monkeypatch.setattr(agentevol.loop.stages.acceptance, "play_protected", played)
     run, folder = begun(tmp_path, cluster, PROTECT)
-    monkeypatch.setattr(Evaluation, "of_split", lambda *_: None)
+    monkeypatch.setattr(Evaluation, "of", lambda *_: None)
     run.update(0, folder.checkpoints.accepted(0))
     run.evaluate(0, folder.checkpoints.accepted(0))
     return run, folder
@@ -451,7 +451,7 @@ def test_the_probe_is_copied_once_and_told_of_every_policy(tmp_path: Path, monke
     run, folder = begun(tmp_path, cluster, f"probe.data={tmp_path / 'before'}", "probe.sequences=3")
     run.base()
     (tmp_path / "before").rename(tmp_path / "gone")  # a run stands on its own
-    monkeypatch.setattr(Evaluation, "of_split", lambda *_: None)
+    monkeypatch.setattr(Evaluation, "of", lambda *_: None)
     again = resumed(folder, cluster)
     again.base()
     again.evaluate(0, folder.checkpoints.accepted(0))

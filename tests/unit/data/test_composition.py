@@ -11,7 +11,9 @@ from agentevol.data.composition import Share, learnt_figures, shares, turns_by_v
 from agentgym_store.records import Sample, Trajectory, Turn
 
 
-def sequence(name: str, weight: float = 1.0, learnt: tuple[int, ...] = (0, 1)) -> TrainingSequence:
+def sequence(
+    name: str, weight: float = 1.0, learnt: tuple[int, ...] = (0, 1), environment: str = "guess"
+) -> TrainingSequence:
     """Two turns of one token each, of which `learnt` are learnt."""
     return TrainingSequence(
         token_ids=np.array([1, 2, 3, 4], dtype=np.int32),
@@ -19,6 +21,7 @@ def sequence(name: str, weight: float = 1.0, learnt: tuple[int, ...] = (0, 1)) -
         rollout_logp=np.full(4, np.nan, dtype=np.float32),
         weight=weight,
         trajectory_id=name,
+        environment=environment,
         turn=np.array([-1, 0, -1, 1], dtype=np.int32),
     )
 
@@ -46,14 +49,12 @@ def test_sequences_are_counted_by_source_and_environment_with_their_weights():
         sequence("old", 1.0),
         sequence("shown"),
         sequence("shown"),
-        sequence("maze", 3.0),
+        sequence("maze", 3.0, environment="maze"),
     ]
     found = shares(
         sequences,
         new={"new", "new 2", "not learnt"},
         expert={"shown"},
-        environment="guess",
-        environments={"maze": "maze", "old": "guess"},
     )
     assert learnt_figures(found) == {
         "guess": {

@@ -193,11 +193,11 @@ def test_a_function_in_trls_convention_gets_columns_of_the_environment():
 
 def test_answers_of_questions_are_columns_of_runs_that_start_the_environment():
     asked = EnvironmentConfig(name="questions")
-    columns = reward_columns(asked)
+    columns = reward_columns([asked])
     reply = episode("q", "16", env="questions", task_id="test/2/3")
     assert {name: read(reply) for name, read in columns.items()} == {
         "answer": "16",
         "solution": "6 * 4 = 24. 40 - 24 = 20 - 4 = 16. The answer is 16.",
     }
-    assert reward_columns(asked.model_copy(update={"url": "http://h:1"})) == {}
-    assert reward_columns(EnvironmentConfig(name="guess")) == {}
+    assert reward_columns([asked.model_copy(update={"url": "http://h:1"})]) == {}
+    assert reward_columns([EnvironmentConfig(name="guess")]) == {}

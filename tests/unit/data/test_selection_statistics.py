@@ -47,7 +47,11 @@ def test_figures_of_the_example():
 
 
 def test_a_task_that_was_solved_before_is_not_new_and_one_that_is_no_longer_solved_is_lost():
-    figures = selection_figures([*WON_TWICE, *NEVER_WON], [], solved_before={"a", "b", "elsewhere"})
+    figures = selection_figures(
+        [*WON_TWICE, *NEVER_WON],
+        [],
+        solved_before={("guess", "a"), ("guess", "b"), ("guess", "elsewhere"), ("maze", "a")},
+    )
     assert (figures["tasks_newly_solved"], figures["tasks_lost"], figures["tasks_never_solved"]) == (0, 1, 0)
     assert "distinct_ratio" not in figures
 
@@ -79,4 +83,4 @@ def test_tasks_tried_again_are_compared_with_the_iteration_before():
 
 def test_a_task_is_won_by_any_of_its_scored_episodes():
     broken = episode("c", 0, "left", 1.0, Failed(failure="worker-lost"))
-    assert outcomes([*WON_TWICE, *NEVER_WON, broken]) == {"a": True, "b": False}
+    assert outcomes([*WON_TWICE, *NEVER_WON, broken]) == {("guess", "a"): True, ("guess", "b"): False}

@@ -123,7 +123,7 @@ async def test_an_episode_continues_after_a_change_of_tools(forked: bool):
     async with client(max_sessions=8) as world:
         played = await play(world, Player(), REQUEST, Plain())
         request = replace(REQUEST, id="c", prefix=played.turns[:2], parent="e")
-        forks = Forks(world, "safe", 1) if forked else None
+        forks = Forks(world, 1) if forked else None
         player = Player()
         again = await play(world, player, request, Plain(), forks)
     assert isinstance(again.ending, Terminated), again.ending

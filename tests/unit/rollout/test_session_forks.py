@@ -71,7 +71,7 @@ async def values(
     async with EnvClient("http://127.0.0.1:1", transport=httpx.ASGITransport(app)) as client:
         whole = await play(client, Drawing(), REQUEST, PLAIN)
         assert len(whole.turns) > 2
-        forks = Forks(client, "guess", episodes=12) if forked else None
+        forks = Forks(client, episodes=12) if forked else None
         requests = continuations(State(whole, 1), 12, seed=0, max_turns=None)
         STEPS.clear()
         rest = await asyncio.gather(*(play(client, Drawing(), one, PLAIN, forks) for one in requests))
@@ -125,7 +125,7 @@ async def test_a_state_that_is_not_reached_again_fails_every_continuation_and_le
     async with EnvClient("http://127.0.0.1:1", transport=httpx.ASGITransport(app)) as client:
         whole = await play(client, Drawing(), REQUEST, PLAIN)
         other = whole.model_copy(update={"task_id": "guess-1"})
-        forks = Forks(client, "guess", episodes=4)
+        forks = Forks(client, episodes=4)
         requests = continuations(State(other, 1), 4, seed=0, max_turns=None)
         rest = await asyncio.gather(*(play(client, Drawing(), one, PLAIN, forks) for one in requests))
         assert [getattr(one.ending, "failure", None) for one in rest] == ["replay-mismatch"] * 4
@@ -136,8 +136,8 @@ async def test_a_cancelled_continuation_leaves_nothing():
     app = create_app({"guess": Counted}, settings=ServerSettings())
     async with EnvClient("http://127.0.0.1:1", transport=httpx.ASGITransport(app)) as client:
         whole = await play(client, Drawing(), REQUEST, PLAIN)
-        forks = Forks(client, "guess", episodes=4)
-        await forks.offered()
+        forks = Forks(client, episodes=4)
+        await forks.offered("guess")
         (request,) = continuations(State(whole, 1), 1, seed=0, max_turns=None)
         for ticks in range(1, 40):
             task = asyncio.create_task(play(client, Drawing(), request, PLAIN, forks))
@@ -152,23 +152,23 @@ async def test_a_cancelled_continuation_leaves_nothing():
 async def test_one_unanswered_question_does_not_switch_forks_off(monkeypatch: pytest.MonkeyPatch):
     app = create_app({"guess": Counted}, settings=ServerSettings())
     async with EnvClient("http://127.0.0.1:1", transport=httpx.ASGITransport(app), retries=0) as world:
-        forks, health = Forks(world, "guess", 4), world.health
+        forks, health = Forks(world, 4), world.health
 
         async def unreachable() -> dict[str, object]:
             raise EnvClientError("connection reset")
 
         monkeypatch.setattr(world, "health", unreachable)
-        assert not await forks.offered()
+        assert not await forks.offered("guess")
         monkeypatch.setattr(world, "health", health)
-        assert await forks.offered()
+        assert await forks.offered("guess")
         monkeypatch.setattr(world, "health", unreachable)
-        assert await forks.offered()  # it has answered
+        assert await forks.offered("guess")  # it has answered
 
 
 async def test_a_world_that_cannot_be_forked_is_asked_once():
     app = create_app({"guess": Unforkable}, settings=ServerSettings())
     async with EnvClient("http://127.0.0.1:1", transport=httpx.ASGITransport(app)) as world:
-        forks = Forks(world, "guess", 4)
-        assert not await forks.offered()
+        forks = Forks(world, 4)
+        assert not await forks.offered("guess")
         await world.close()
-        assert not await forks.offered()
+        assert not await forks.offered("guess")

@@ -45,8 +45,8 @@ def test_words_without_a_token_are_unknown_to_a_vocabulary_of_words():
     assert unknown_share(tokenizer, ["go to table 1"]) == 0.0
     assert unknown_share(tokenizer, ["go to fridge 1"]) == 0.25
     assert unknown_share(tokenizer, []) == 0.0
-    with pytest.raises(ConfigError, match="base small does not fit this environment: 25% of the words"):
-        check_words("small", tokenizer, ["go to fridge 1"])
+    with pytest.raises(ConfigError, match="base small does not fit alfworld: 25% of the words"):
+        check_words("small", tokenizer, ["go to fridge 1"], "alfworld")
 
 
 def test_an_action_has_room_for_twice_the_longest_one():
@@ -93,5 +93,5 @@ def test_a_run_is_prepared_for_its_environment():
 
 @pytest.mark.parametrize("base", ["starter:alfworld", "starter:deliberate"])
 def test_a_base_that_cannot_speak_to_the_environment_is_refused(base: str):
-    with pytest.raises(ConfigError, match=rf"base {base} does not fit this environment: \d\d%"):
+    with pytest.raises(ConfigError, match=rf"base {base} does not fit webshop: \d\d%"):
         prepared(load(None, ["env=webshop", f"base={base}"]))

@@ -18,7 +18,8 @@ class Where:
     purpose: str | None = None
     ending: str | None = None
     env: str | None = None
-    split: str | None = None
+    split: str | Collection[str] | None = None
+    """One split, or several."""
     kind: str | None = None
     policy: str | None = None
     task_ids: Collection[str] | None = None
@@ -34,7 +35,7 @@ class Where:
         for name in ("run", "iteration", "purpose", "ending", "env", "split", "kind", "policy"):
             value = getattr(self, name)
             if value is not None:
-                yield name, [value]
+                yield name, [value] if isinstance(value, str | int) else list(value)
         for name, values in (("task_id", self.task_ids), ("id", self.ids)):
             if values is not None:
                 yield name, list(values)

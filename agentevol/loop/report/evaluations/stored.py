@@ -1,8 +1,10 @@
 """Records of an evaluation that a run has made, from its table of episodes."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from agentevol.config.run import RunConfig
+from agentevol.config.sections.environment import EnvironmentConfig
 from agentevol.core.errors import ConfigError
 from agentevol.core.summaries import IterationSummary, RunSummary, best
 from agentevol.data.selection.filters import sampled_tokens
@@ -18,21 +20,24 @@ def records_of_run(folder: Path, summary: RunSummary, iteration: int | None = No
     Raises `ConfigError` for an iteration that was not evaluated, and `StoreError`.
     """
     chosen = _chosen(folder, summary, iteration)
-    split = chosen.evaluation.split if chosen.evaluation is not None else None
+    splits = chosen.evaluation.splits if chosen.evaluation is not None else None
     config = RunConfig.model_validate(summary.config)
     where = Where(
         run=summary.run,
         purpose="evaluate",
         iteration=chosen.iteration,
-        split=split,
-        env=summary.environment,
+        split=splits,
     )
     found = sorted(open_table(folder).trajectories(where), key=lambda one: one.id)
-    own = config.environment
+    settings = {name: _setting(own.environment, found) for name, own in config.by_environment.items()}
+    return [record_of(one, _agent(summary.run, one, config), settings[one.env]) for one in found]
+
+
+def _setting(own: EnvironmentConfig, found: Sequence[Trajectory]) -> Setting:
+    """Setting of the evaluation in one environment, in which some of the episodes were played."""
     partner = "" if (own.seats or 1) == 1 else "self" if own.partner == "policy" else own.partner
-    requested = len({one.episode for one in found})
-    setting = Setting(requested, partner, dict(own.options), own.max_turns)
-    return [record_of(one, _agent(summary.run, one, config), setting) for one in found]
+    requested = len({one.episode for one in found if one.env == own.name})
+    return Setting(requested, partner, dict(own.options), own.max_turns)
 
 
 def _chosen(folder: Path, summary: RunSummary, iteration: int | None) -> IterationSummary:
