@@ -82,7 +82,8 @@ def build(
         f"{place}: {figures['sequences']:.0f} demonstrations, {figures['tokens_read']:.0f} tokens,"
         f" loss {figures['loss_last']:.3f}, {figures['seconds']:.0f} s"
     )
-    model = str(place) if not found_by_runs else "starter" if name == env else f"starter:{name}"
+    is_own = name == env and not recipe.parts
+    model = str(place) if not found_by_runs else "starter" if is_own else f"starter:{name}"
     for part in recipe.by_environment:
         progress.say(f"try it: {evaluation_command(part, model)} --episodes 100")
     if found_by_runs:

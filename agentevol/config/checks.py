@@ -143,11 +143,11 @@ def check_demonstrations(
     """Raise `ValueError` where demonstrations are not learnt from, or the cloned policy would be
     discarded.
     """
-    read = learn.ewc is not None or shown.clone or pairs.demonstrations
+    read = learn.ewc is not None or shown.clone is not False or pairs.demonstrations
     if shown.tasks and select.merge == "none" and not read:
         raise ValueError(
-            "demonstrations.tasks has no effect with select.merge = 'none': set demonstrations.clone = true,"
-            " or another select.merge"
+            "demonstrations.tasks has no effect with select.merge = 'none' and demonstrations.clone = false:"
+            " set another of them"
         )
     if shown.clone and start == "base" and select.merge == "none":
         raise ValueError(

@@ -281,6 +281,13 @@ class Environment(ABC, Generic[TaskT]):
         """
         raise NotImplementedError(f"{self.name} has no player who searches")
 
+    @classmethod
+    def demonstration_options(cls, options: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Options under which the environment's player plays, made of those of a run: without partners that
+        it cannot foresee.
+        """
+        return options
+
     def demonstrate_in_modes(
         self, task: TaskT, seed: int, care: float = 1.0, modes: Sequence[int] = (1, 2, 3, 4)
     ) -> list[str]:

@@ -14,6 +14,7 @@ it afterwards. That holds in object stores too: `Store.open("s3://bucket/runs/a"
 import json
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
+from functools import partial
 from hashlib import sha256
 from itertools import chain
 from pathlib import Path
@@ -28,6 +29,7 @@ from agentgym_store.errors import StoreError
 from agentgym_store.location import Place
 from agentgym_store.records import Trajectory
 from agentgym_store.rows import from_batch
+from agentgym_store.table.commits import committed
 from agentgym_store.table.errors import one_error
 from agentgym_store.table.formats import check_format, create_table, renew_format
 from agentgym_store.table.frames import frame_of
@@ -272,9 +274,12 @@ class Store:
                 if trajectories:
                     size = self.place.size(file)
                     actions.append(add_action(file, size, len(trajectories), _ranges(trajectories)))
-                self._table.create_write_transaction(
-                    actions, "append", Schema.from_arrow(SCHEMA), commit_properties=properties
+                write = partial(
+                    self._table.create_write_transaction,
+                    *(actions, "append", Schema.from_arrow(SCHEMA)),
+                    commit_properties=properties,
                 )
+                committed(self._table, write)
         except StoreError:
             # a file in the log is in use, whatever was raised; if the log cannot be read, it stays
             if file not in self._files(None):

@@ -57,17 +57,23 @@ PLAY: Settings = {
 """One agent beside the environment's partner; the paper evaluates at 0.7."""
 
 SMALL: Settings = {
+    "demonstrations": {"tasks": 4000, "epochs": 1, "learning_rate": 2e-3},
     "explore": {"tasks": 18, "max_new_tokens": 160},
     "evaluate": {"episodes": 108, "validation_episodes": 54},
 }
-"""A policy of two million weights in the social worlds, on two cores."""
+"""A policy of two million weights in the social worlds, on two cores; one that is no agent yet is cloned in
+all modes first.
+"""
 LARGE: Settings = {
     "environment": {"options": {"actions": "text"}},  # an answer in quotes is no JSON
+    "demonstrations": {"tasks": 1000, "epochs": 2, "learning_rate": 1e-5},
     "explore": {"tasks": 16, "max_new_tokens": 2048},
     "engine": {"context": 8192},
     "learn": {"learning_rate": 3e-7},
 }
-"""The paper's settings for a language model of seven billion weights."""
+"""The paper's settings for a language model of seven billion weights; one that is no agent yet is cloned in
+all modes first.
+"""
 LENGTHS: Settings = {"learn": {"options": {"length_target": 24.0, "length_span": 8.0}}}
 """Answers in the social worlds have 4 to 20 tokens where a language model's have hundreds."""
 STEADY: Settings = {

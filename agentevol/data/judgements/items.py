@@ -41,8 +41,18 @@ MOST_STEPS: Final = 10_000
 """Steps of a conversation, or turns of a transcript."""
 
 Name = Annotated[str, Field(min_length=1, max_length=256)]
-Log = Annotated[tuple[tuple[Action, Action], ...], Field(max_length=MOST_STEPS)]
-"""Actions of both seats by step."""
+
+
+def _pair(given: object) -> object:
+    """An action as an object; records have it as its type and argument."""
+    if isinstance(given, list | tuple) and len(pair := cast("Sequence[object]", given)) == 2:
+        return {"action_type": pair[0], "argument": pair[1]}
+    return given
+
+
+RecordedAction = Annotated[Action, BeforeValidator(_pair)]
+Log = Annotated[tuple[tuple[RecordedAction, RecordedAction], ...], Field(max_length=MOST_STEPS)]
+"""Actions of both seats by step, as objects or as pairs of type and argument."""
 
 
 class _Judged(Record):
@@ -92,16 +102,6 @@ class Episode(_Judged):
     episode: Annotated[RecordedEpisode, BeforeValidator(_episode), WithJsonSchema({"type": "object"})]
 
 
-def _pair(given: object) -> object:
-    """An action as an object; records have it as its type and argument."""
-    if isinstance(given, list | tuple) and len(pair := cast("Sequence[object]", given)) == 2:
-        return {"action_type": pair[0], "argument": pair[1]}
-    return given
-
-
-RecordedAction = Annotated[Action, BeforeValidator(_pair)]
-
-
 class RecordedTalk(BaseModel):
     """Conversation as the environment `sotopia` keeps it (`agentgym_envs.sotopia.play.records`)."""
 
@@ -118,7 +118,7 @@ class RecordedTalk(BaseModel):
     order: Order
     judge_background: str | None = None
     """None where a program judged; then it is that of the profiles."""
-    log: Annotated[tuple[tuple[RecordedAction, RecordedAction], ...], Field(max_length=MOST_STEPS)]
+    log: Log
     end_reasons: tuple[EndReason, ...]
     status: Literal["judged", "unjudged", "unfinished"]
 

@@ -7,6 +7,7 @@ over D_s. A base that is an agent already does not need it.
 from pathlib import Path
 
 from agentevol.config.run import RunConfig
+from agentevol.config.sections.exploration import DemonstrationConfig
 from agentevol.core.errors import RunStopped
 from agentevol.core.protocols import Checkpoint, LearnerJob, TrainingSequence
 from agentevol.data.hashes import of_sequences
@@ -18,7 +19,8 @@ from agentevol.models.checkpoints import read_lineage
 
 
 def settled(config: RunConfig, base: Path) -> RunConfig:
-    """The configuration with `demonstrations.clone` as true or false, depending on the base in this folder.
+    """The configuration with `demonstrations.clone` as true or false, depending on the base in this folder;
+    without demonstrations where an agent would not learn from them.
 
     A base with a lineage was already trained in an environment; others, such as a hub's, were not.
     """
@@ -26,7 +28,14 @@ def settled(config: RunConfig, base: Path) -> RunConfig:
     if shown.clone is not None:
         return config
     clone = shown.tasks > 0 and read_lineage(base) is None
-    return config.model_copy(update={"demonstrations": shown.model_copy(update={"clone": clone})})
+    read = config.select.merge != "none" or config.learn.ewc is not None or config.pairs.demonstrations
+    if clone or read:
+        chosen = shown.model_copy(update={"clone": clone})
+        if not clone:
+            chosen = chosen.model_copy(update={"epochs": None, "learning_rate": None})
+    else:
+        chosen = DemonstrationConfig(clone=False)
+    return config.model_copy(update={"demonstrations": chosen})
 
 
 class Cloning:

@@ -155,6 +155,11 @@ class Sotopia(Environment[SotopiaTask]):
             raise NotImplementedError(f"{NAME} has no player for published scenarios")
         return Social(actions=self.options.actions).demonstrate(task.generated, seed, care)
 
+    @classmethod
+    def demonstration_options(cls, options: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The player of generated tasks knows the rule-based partner alone, and no judge is paid for it."""
+        return {name: one for name, one in options.items() if not name.startswith(("partner", "judge"))}
+
     def demonstrate_in_modes(
         self, task: SotopiaTask, seed: int, care: float = 1.0, modes: Sequence[int] = tuple(HEADERS)
     ) -> list[str]:

@@ -190,7 +190,10 @@ def test_an_evaluation_before_the_engines_have_the_weights_is_refused(tmp_path: 
     ("overrides", "line"),
     [
         (["demonstrations.clone=true"], "demonstrations: clone has no effect without tasks"),
-        (["demonstrations.tasks=3", "select.merge=none"], "set demonstrations.clone = true"),
+        (
+            ["demonstrations.tasks=3", "demonstrations.clone=false", "select.merge=none"],
+            "no effect with select.merge = 'none' and demonstrations.clone = false",
+        ),
         (
             ["demonstrations.tasks=3", "demonstrations.clone=true", "select.merge=none", "start=base"],
             "discards the clone in each update",

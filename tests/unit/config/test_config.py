@@ -99,7 +99,7 @@ def test_a_bad_override_is_named(override: str, complaint: str):
 
 def test_a_setting_without_effect_is_refused():
     with pytest.raises(ConfigError, match="no effect"):
-        load(None, ["demonstrations.tasks=5", "select.merge=none"])
+        load(None, ["demonstrations.tasks=5", "demonstrations.clone=false", "select.merge=none"])
 
 
 @pytest.mark.parametrize(

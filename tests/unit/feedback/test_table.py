@@ -124,6 +124,23 @@ def test_a_writer_that_is_killed_before_its_entry_leaves_nothing_to_read(tmp_pat
     assert {one.source for one in table.records()} == {"human:Anna", "human:Cleo"}
 
 
+def test_metadata_that_another_process_changes_meanwhile_lose_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = FeedbackTable(tmp_path / "feedback")
+    table.append(records("Anna"))
+
+    def size(name: str) -> int:  # the file is written, its entry in the log is not
+        other = DeltaTable(str(tmp_path / "feedback"))
+        other.alter.set_table_properties({"delta.appendOnly": "false"}, raise_if_not_exists=False)
+        return (tmp_path / "feedback" / name).stat().st_size
+
+    monkeypatch.setattr(table.place, "size", size)
+    table.append(records("Bob"))
+    assert {one.source for one in table.records()} == {"human:Anna", "human:Bob"}
+    assert len(table.records()) == 12
+
+
 def test_a_failed_append_leaves_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     table = FeedbackTable(tmp_path / "feedback")
     table.append(records())

@@ -130,6 +130,21 @@ def test_two_writers_who_append_the_same_key_at_once_leave_one_batch(tmp_path, m
     assert len(files(tmp_path / "table")) == 1
 
 
+def test_metadata_that_another_process_changes_meanwhile_lose_nothing(tmp_path, monkeypatch):
+    """As of a process that creates the table at the same time."""
+    store = Store.open(tmp_path / "t")
+    store.append([trajectory(id="a")], commit={"n": "1"})
+
+    def size(name: str) -> int:  # the file is written, its entry in the log is not
+        other = DeltaTable(str(tmp_path / "t"))
+        other.alter.set_table_properties({"delta.appendOnly": "false"}, raise_if_not_exists=False)
+        return (tmp_path / "t" / name).stat().st_size
+
+    monkeypatch.setattr(store.place, "size", size)
+    store.append([trajectory(id="b")], commit={"n": "2"})
+    assert [one.id for one in store.trajectories()] == ["a", "b"]
+
+
 def test_two_writers_with_different_keys_both_get_in(tmp_path, monkeypatch):
     slow, quick = Store.open(tmp_path / "table"), Store.open(tmp_path / "table")
     write = slow._write

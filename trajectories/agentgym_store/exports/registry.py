@@ -40,5 +40,6 @@ def export_format(
     known = [parameter.name for parameter in signature(found).parameters.values()]
     if unknown := sorted(set(given) - set(known)):
         has = f"its options: {', '.join(known)}" if known else "it has no options"
-        raise StoreError(f"{', '.join(unknown)} has no effect on format {name}; {has}")
+        verb = "has" if len(unknown) == 1 else "have"
+        raise StoreError(f"{', '.join(unknown)} {verb} no effect on format {name}; {has}")
     return found(**given)

@@ -27,6 +27,7 @@ from agentgym_store.feedback.rows import (
     to_table,
 )
 from agentgym_store.location import Place
+from agentgym_store.table.commits import committed
 from agentgym_store.table.compaction import Compaction, Layout, compact
 from agentgym_store.table.errors import one_error
 from agentgym_store.table.formats import create_table, renew_format
@@ -109,7 +110,8 @@ class FeedbackTable:
     def _write(self, table: DeltaTable, records: Sequence[Feedback], file: str) -> None:
         parquet.write_table(to_table(records), file, filesystem=self.place.files, compression="zstd")
         action = add_action(file, self.place.size(file), len(records), {})
-        table.create_write_transaction([action], "append", Schema.from_arrow(FEEDBACK_SCHEMA))
+        schema = Schema.from_arrow(FEEDBACK_SCHEMA)
+        committed(table, lambda: table.create_write_transaction([action], "append", schema))
 
     def _opened(self) -> DeltaTable | None:
         if self._table is None and self.place.holds_table():

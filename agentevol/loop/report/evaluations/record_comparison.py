@@ -51,11 +51,11 @@ def compared(
     """Compare two evaluations. Raises `ConfigError` where they share no task and seat, and, without `force`,
     where their settings differ.
     """
-    scores, apart = paired(first, other), differing(first, other)
+    apart = differing(first, other)
     if apart and not force:
         told = "; ".join(f"{setting}: {one} and {another}" for setting, (one, another) in apart.items())
         raise ConfigError(f"{first_name} and {name} differ in {told}. --force compares them all the same")
-    measures = paired_performance(first, other)
+    scores, measures = paired(first, other), paired_performance(first, other)
     lost = {first_name: missing(first), name: missing(other)}
     ordered = {
         "success": measures["success"],

@@ -148,7 +148,7 @@ def test_a_folder_that_is_no_table_is_left_alone(tmp_path: Path) -> None:
 
 
 def test_what_has_no_effect_on_whole_episodes_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(StoreError, match=r"env, reward has no effect on .*a\.jsonl: its episodes \(jsonl\)"):
+    with pytest.raises(StoreError, match=r"env, reward have no effect on .*a\.jsonl: its episodes \(jsonl\)"):
         import_files([whole(tmp_path / "a.jsonl")], tmp_path / "out", Supplied(env="guess", reward=1))
 
 

@@ -126,8 +126,9 @@ def _check_effect(file: Path, reader: Importer, supplied: Supplied) -> None:
     """Refuse what is supplied for whole episodes, which tell it themselves."""
     given = [name for name, value in asdict(supplied).items() if value != getattr(Supplied(), name)]
     if reader.lossless and given:
+        verb = "has" if len(given) == 1 else "have"
         raise StoreError(
-            f"{', '.join(given)} has no effect on {file}: its episodes ({reader.name}) are whole"
+            f"{', '.join(given)} {verb} no effect on {file}: its episodes ({reader.name}) are whole"
         )
 
 
