@@ -188,7 +188,6 @@ class House:
             run="bench",
             iteration=number,
             purpose=purpose,
-            env=self._config.environment.name,
             **task._asdict(),
             seed=zlib.crc32(f"{seed}/{identity}".encode()) >> 1,
             attempt=attempt,

@@ -236,7 +236,7 @@ def sequences_again(run: Stages, iteration: int, explored: Sequence[Trajectory])
     of_sequences(sequences)
     version_lag([turns_by_version(sequences, sampled_by)], iteration - 1)
     new = {t.id for t in explored}
-    learnt_figures(shares(sequences, new=new, expert=set(), environment="guess", environments={}))
+    learnt_figures(shares(sequences, new=new, expert=set()))
     return sequences
 
 
