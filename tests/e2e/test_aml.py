@@ -1,6 +1,7 @@
 """Adaptive Mode Learning with one command, and its benchmark, at the smallest size."""
 
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -8,7 +9,10 @@ from pathlib import Path
 import pytest
 
 from agentevol.loop.state.run_folder import RunFolder
+from agentevol.models.resolution import resolve
 from agentgym_envs.thinking import check
+from agentgym_store.records import MESSAGE
+from agentgym_store.store import Where
 
 pytestmark = pytest.mark.usefixtures("clean_environment")
 FEW = ("explore.tasks=2", "explore.samples=4", "evaluate.episodes=4", "evaluate.validation_episodes=2")
@@ -43,6 +47,26 @@ def test_a_preset_trains_from_the_packages_own_starter(tmp_path: Path, preset: s
         if preset == "aml-mode-2":
             assert turn.sample.text.startswith("Thinking Level: 2")
             assert turn.sample.loss_mask is not None
+
+
+@pytest.mark.slow
+def test_a_base_that_is_no_agent_is_cloned_in_all_modes_first(tmp_path: Path):
+    raw, out = tmp_path / "raw", tmp_path / "run"
+    shutil.copytree(resolve("starter:social-modes").path, raw)
+    (raw / "agentevol.json").unlink()
+    few = (*FEW, *ONE, "demonstrations.tasks=24", f"base={raw}")
+    ran = agentevol("run", "--preset", "aml", "--iters", "1", "--out", str(out), "env=social", *few)
+    assert ran.returncode == 0, ran.stderr
+    assert "cloning: " in ran.stdout + ran.stderr
+    folder = RunFolder.resume(out)
+    shown = [*folder.store.trajectories(Where(purpose="demonstrate"))]
+    messages = [str(turn.info[MESSAGE]) for one in shown for turn in one.turns]
+    assert len(shown) == 24
+    assert {check(message, strict=True).mode for message in messages} == {1, 2, 3, 4}
+    assert folder.checkpoints.accepted(0).path != folder.checkpoints.base().path
+    last = folder.summaries.of(1)
+    assert last is not None
+    assert last.selected == 8  # then AMPO
 
 
 @pytest.mark.slow
