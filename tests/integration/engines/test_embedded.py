@@ -458,10 +458,11 @@ async def test_a_cancelled_act_frees_its_conversation(serve):
 
 async def test_one_conversation_acting_twice_at_once_is_a_fault(serve):
     policy = serve(slots=1).serve(Sampling(max_new_tokens=50))
-    first = asyncio.create_task(policy.act(begin("a"), 0))
+    long = 8  # this seed samples no end: the first call is under way when the second one comes
+    first = asyncio.create_task(policy.act(begin("a"), long))
     with pytest.raises(PolicyFault, match="two calls at once"):
-        await asyncio.gather(policy.act(begin("a"), 0), first)
-    assert len((await first).token_ids) > 0
+        await asyncio.gather(policy.act(begin("a"), long), first)
+    assert len((await first).token_ids) == 50
 
 
 async def test_a_cache_that_grows_keeps_what_it_holds(folder, serve, monkeypatch):
