@@ -95,7 +95,6 @@ def _shortcuts(*, iters: int | None, seed: int | None, data: str | None) -> list
 
 def _print(summary: "RunSummary", path: Path, console: "Console") -> None:
     from agentevol.loop.population.records import HEADER, TITLE, members_table, read_record
-    from agentevol.loop.report.environments import TITLE as TITLE_OF_ENVIRONMENTS
     from agentevol.loop.report.environments import environments_table
     from agentevol.loop.report.table import terminal_table
 
@@ -103,9 +102,9 @@ def _print(summary: "RunSummary", path: Path, console: "Console") -> None:
     if members is not None:
         print_table(HEADER, members_table(members), title=TITLE)
     console.print(terminal_table(summary))
-    header, rows = environments_table(summary)
-    if rows:
-        print_table(header, rows, title=TITLE_OF_ENVIRONMENTS)
+    environments = environments_table(summary)
+    if environments.rows:
+        print_table(environments.header, environments.rows, title=environments.title)
     console.print(
         f"report: {path / 'report.html'}  plot: {path / 'success.png'}", markup=False, soft_wrap=True
     )

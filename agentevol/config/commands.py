@@ -24,18 +24,24 @@ def evaluation_commands(
     mixture: Mapping[str, Any] = settings.get("mixture") or {}
     if not mixture:
         return [evaluation_command(settings, model, records, split)]
-    place = PurePath(records)
     found = list[str]()
-    for name, own in mixture.items():
+    for (name, own), file in zip(mixture.items(), records_files(settings, records), strict=True):
         alone = merged(
             {section: settings.get(section, {}) for section in ("environment", "evaluate")},
             {section: _given(own.get(section, {})) for section in ("environment", "evaluate")},
             {"environment": {"name": name}},
         )
         own_split = alone["evaluate"].get("split") or "test"
-        own_records = str(place.with_name(f"{place.stem}-{name}{place.suffix}"))
-        found.append(evaluation_command(alone, model, own_records, own_split))
+        found.append(evaluation_command(alone, model, file, own_split))
     return found
+
+
+def records_files(settings: Mapping[str, Any], records: str) -> list[str]:
+    """Files of records of `evaluation_commands`."""
+    place, names = PurePath(records), settings.get("mixture")
+    if not names:
+        return [records]
+    return [str(place.with_name(f"{place.stem}-{name}{place.suffix}")) for name in names]
 
 
 def evaluation_command(settings: Mapping[str, Any], model: str, records: str, split: str = "test") -> str:

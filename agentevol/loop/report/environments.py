@@ -8,22 +8,23 @@ textcraft        100   ...
 from collections.abc import Sequence
 
 from agentevol.core.summaries import EvaluationSummary, IterationSummary, RunSummary, best
+from agentevol.loop.report.document import Table
 from agentevol.loop.report.intervals import newcombe
 from agentevol.loop.report.rates import mean_text, rate_text
 
-TITLE = "Before and after, by environment"
-NOTE = (
+_TITLE = "Before and after, by environment"
+_NOTE = (
     "Held-out tasks of each environment, at the start and with the best checkpoint. The gain is in points of"
     " success, its interval is Newcombe's."
 )
 
 
-def environments_table(summary: RunSummary) -> tuple[list[str], list[list[str]]]:
-    """Header and rows: a line for each environment of a mixed run; none of other runs."""
+def environments_table(summary: RunSummary) -> Table:
+    """Table with a line for each environment of a mixed run; without lines for other runs."""
     evaluated = [one for one in summary.iterations if one.evaluation and one.evaluation.environments]
     leader = best(summary)
     if not evaluated or leader is None or leader.evaluation is None:
-        return [], []
+        return Table(_TITLE, _NOTE, [], [])
     start, last = evaluated[0].evaluation, leader.evaluation
     header = ["environment", "tasks", _stage(evaluated[0]), f"{_stage(leader)} (best)"]
     rows = [
@@ -31,7 +32,7 @@ def environments_table(summary: RunSummary) -> tuple[list[str], list[list[str]]]
         for name, own in last.environments.items()
         if start is not None and name in start.environments
     ]
-    return [*header, "gain", "95 % interval", "mean return", "turns"], rows
+    return Table(_TITLE, _NOTE, [*header, "gain", "95 % interval", "mean return", "turns"], rows)
 
 
 def _stage(one: IterationSummary) -> str:

@@ -11,8 +11,6 @@ from agentevol.loop.league import table as league
 from agentevol.loop.population.records import HEADER, NOTE, TITLE, members_table, read_record
 from agentevol.loop.report.comparison import checkpoint_strengths
 from agentevol.loop.report.document import Document, Table, as_html
-from agentevol.loop.report.environments import NOTE as ENVIRONMENTS_NOTE
-from agentevol.loop.report.environments import TITLE as ENVIRONMENTS
 from agentevol.loop.report.environments import environments_table
 from agentevol.loop.report.examples import Example, run_examples, shown
 from agentevol.loop.report.plots import success_plot, success_png
@@ -232,7 +230,7 @@ def _tables(summary: RunSummary) -> Iterator[Table]:
         [*success, "tokens", "invalid actions", "validation"],
         success_table(summary),
     )
-    yield Table(ENVIRONMENTS, ENVIRONMENTS_NOTE, *environments_table(summary))
+    yield environments_table(summary)
     evaluated = [f"iteration {one.iteration}" for one in summary.iterations if one.evaluation]
     for name, title in (("kind", "Success by task type"), ("difficulty", "Success by difficulty")):
         yield Table(title, "", [title.rpartition("by ")[2], *evaluated], breakdown_table(summary, name))

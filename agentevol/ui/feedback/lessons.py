@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from agentevol.config.commands import command, evaluation_commands
+from agentevol.config.commands import command, evaluation_commands, records_files
 from agentevol.core.errors import AgentEvolError
 from agentevol.core.summaries import RunSummary, best
 from agentevol.data.feedback.opinions import action_format_of
@@ -97,19 +97,14 @@ def _training(source: Source, algorithm: str, base: str, form: str) -> str:
     return command("train", source.place, *settings, "--out", _out(algorithm))
 
 
-_PARTS = ("before", "after")
-"""Names of the records before and after training."""
-
-
 def _measured(summary: RunSummary, base: str, out: str) -> tuple[str, ...]:
     splits = [one.evaluation.split for one in summary.iterations if one.evaluation is not None]
     split = splits[0] if splits else "test"
-    names = summary.config.get("mixture") or {"": None}
-    pairs = [[f"{part}-{name}.jsonl" if name else f"{part}.jsonl" for part in _PARTS] for name in names]
+    before, after = (records_files(summary.config, records) for records in ("before.jsonl", "after.jsonl"))
     return (
         *evaluation_commands(summary.config, base, "before.jsonl", split),
         *evaluation_commands(summary.config, out, "after.jsonl", split),
-        *(command("compare", *pair) for pair in pairs),
+        *(command("compare", *pair) for pair in zip(before, after, strict=True)),
     )
 
 

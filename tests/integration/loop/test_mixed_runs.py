@@ -44,7 +44,7 @@ def stored(folder: RunFolder, purpose: str, iteration: int = 1) -> list[Trajecto
 
 
 def test_each_environment_is_explored_by_its_weight_and_evaluated_alone(tmp_path: Path):
-    folder, processes = begun(tmp_path, "algorithm=grpo", "explore.tasks=6", "explore.samples=2"), Processes()
+    folder, processes = begun(tmp_path, "algorithm=grpo"), Processes()
     go_on(folder, processes)
     explored = stored(folder, "explore")
     assert Counter(one.env for one in explored) == {"guess": 4, "textcraft": 8}
@@ -75,11 +75,11 @@ def test_the_report_has_a_line_and_a_curve_for_each_environment(tmp_path: Path):
     folder = begun(tmp_path)
     go_on(folder, Processes())
     summary = folder.summaries.run()
-    header, rows = environments_table(summary)
+    table = environments_table(summary)
     leader = best(summary)
     assert leader is not None
-    assert header[:2] == ["environment", "tasks"]
-    assert [row[0] for row in rows] == ["guess", "textcraft", "wordle"]
+    assert list(table.header[:2]) == ["environment", "tasks"]
+    assert [row[0] for row in table.rows] == ["guess", "textcraft", "wordle"]
     assert [line.name for line in stage_matrix(summary).lines] == ["guess", "textcraft", "wordle"]
     groups = Counter(row.group for row in success_rows(summary))
     assert groups == {"": 3, "guess": 3, "textcraft": 3, "wordle": 3}
@@ -120,7 +120,7 @@ def test_the_expert_of_each_environment_demonstrates_its_share(
 
 
 def test_resampling_replaces_tasks_in_the_environment_that_lacks_them(tmp_path: Path):
-    folder = begun(tmp_path, "algorithm=grpo", "explore.resample=3", *SMALL)
+    folder = begun(tmp_path, "algorithm=grpo", "explore.resample=3")
     go_on(folder, Processes())
     one = folder.summaries.run().iterations[1]
     explored = stored(folder, "explore")
