@@ -93,7 +93,7 @@ def rlhf(
 ) -> None:
     """Compare RLHF with GRPO, DPO and ADPO on the same questions, and push a policy against its reward model.
 
-    Example: agentevol bench rlhf --arms all --seeds 3 --rounds 9 --tasks 500 --file rlhf.json
+    Example: agentevol bench rlhf --arms all --seeds 3 --rounds 12 --tasks 250 --file rlhf.json
     """
     given = {"env": env, "arms": arms, "seeds": seeds, "rounds": rounds, "tasks": tasks, "file": file}
     _measure("rlhf", json, **given, settings=settings, jobs=jobs)

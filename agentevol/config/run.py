@@ -273,7 +273,8 @@ class RunConfig(Section):
         how = self.reward
         if not isinstance(how, LearntModelReward):
             raise ValueError("the run trains no reward model: reward.refresh is not set")
-        return self._beside("bradley_terry", how.options, how.learning_rate, how.epochs)
+        learn = self._beside("bradley_terry", how.options, how.learning_rate, how.epochs)
+        return learn if how.optimiser is None else learn.model_copy(update={"optimiser": how.optimiser})
 
     @property
     def clone_learn(self) -> LearnConfig:

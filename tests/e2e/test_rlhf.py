@@ -23,6 +23,7 @@ FEW = (
     "name=same",
     *("explore.tasks=8", "explore.samples=4", "explore.max_new_tokens=4", "demonstrations.tasks=8"),
     *("evaluate.episodes=4", "evaluate.validation_episodes=4", "engine.workers=1", "learn.threads=1"),
+    "learn.critic_warmup=0",
 )
 NOTED = ("seconds", "system", "faults", "replayed")
 """Parts of an iteration's summary that are no function of the settings."""
@@ -69,7 +70,7 @@ def base(tmp_path_factory: pytest.TempPathFactory, questions: Path) -> Path:
 
 
 def command(out: Path, base: Path, questions: Path, *more: str) -> list[str]:
-    preset = ["run", "--preset", "rlhf", "--iters", "3", "--out", str(out)]
+    preset = ["run", "--preset", "rlhf", "--iters", "4", "--out", str(out), "reward.preference_rounds=2"]
     return [*agentevol(*preset, f"env=questions:{questions}", f"base={base}"), *FEW, *more]
 
 
@@ -96,8 +97,9 @@ class Moment(NamedTuple):
 START = SHOWN + EVALUATED
 MOMENTS = {
     "cloning": Moment("config.toml", SHOWN),
-    "learning rewards": Moment("iterations/0000.json", START + EXPLORED),
-    "learning by them": Moment("iterations/0001.json", START + 2 * EXPLORED + EVALUATED),
+    "collecting pairs": Moment("iterations/0000.json", START + EXPLORED),
+    "learning rewards": Moment("iterations/0001.json", START + 2 * EXPLORED + EVALUATED),
+    "learning by them": Moment("iterations/0002.json", START + 3 * EXPLORED + 2 * EVALUATED),
 }
 
 
@@ -129,14 +131,14 @@ def test_a_run_killed_in_each_of_its_stages_ends_like_an_undisturbed_one(
     done = finish(command(calm, base, questions))
     assert done.returncode == 0, done.stderr
     told = figures(calm)
-    summaries = [told[f"iterations/000{number}.json"] for number in range(4)]
-    assert [one["proxy"] is None for one in summaries] == [True, False, False, False]
-    clone, still = (calm / "checkpoints" / name / "model.safetensors" for name in ("0000", "0001"))
+    summaries = [told[f"iterations/000{number}.json"] for number in range(5)]
+    assert [one["proxy"] is None for one in summaries] == [True, True, False, False, False]
+    clone, still = (calm / "checkpoints" / name / "model.safetensors" for name in ("0000", "0002"))
     assert clone.read_bytes() == still.read_bytes()
-    assert [one["trained_tokens"] > 0 for one in summaries[1:]] == [False, True, True]
-    assert 0 <= summaries[2]["learn"]["reward_pair_accuracy"] <= 1
-    assert summaries[2]["learn"]["kl"] == pytest.approx(0.0, abs=1e-3)  # the clone itself sampled
-    assert {one.name for one in (calm / "rewards").iterdir()} == {"0001"}
+    assert [one["trained_tokens"] > 0 for one in summaries[1:]] == [False, False, True, True]
+    assert 0 <= summaries[3]["learn"]["reward_pair_accuracy"] <= 1
+    assert summaries[3]["learn"]["kl"] == pytest.approx(0.0, abs=1e-3)  # the clone itself sampled
+    assert {one.name for one in (calm / "rewards").iterdir()} == {"0002"}
     assert (calm / "report.html").is_file()
 
     words = command(rough, base, questions)
@@ -152,7 +154,7 @@ def test_a_run_killed_in_each_of_its_stages_ends_like_an_undisturbed_one(
     done = finish(words)
     assert done.returncode == 0, done.stderr
     assert numbers(figures(rough)) == pytest.approx(numbers(told))
-    for place in ("rewards/0001", "checkpoints/0000", "checkpoints/0003"):
+    for place in ("rewards/0002", "checkpoints/0000", "checkpoints/0004"):
         one, other = weights(rough, place), weights(calm, place)
         assert one.keys() == other.keys()
         assert all(torch.allclose(one[name], other[name], atol=1e-6) for name in one), place

@@ -138,6 +138,8 @@ class LearntModelReward(ScoredReward):
     """Folder of the reward model to begin with; None begins from the base, where it is cloned from the clone.
     """
     caution: CautionConfig = CautionConfig()
+    optimiser: Literal["adamw", "muon"] | None = None
+    """Optimiser of its training; None is that of `learn`."""
     learning_rate: float = Field(default=3e-4, gt=0)
     epochs: int = Field(default=1, ge=1)
     """Epochs of its training: reward models overfit soon. All other settings are those of `learn`."""
@@ -174,18 +176,19 @@ class TrainedModelReward(LearntModelReward):
 
 
 class PreferenceModelReward(LearntModelReward, _WatchedReward):
-    """Scores of a reward model that the run trains in its first iterations, in which the policy stays as it
-    is, and then keeps: the second and third stage of InstructGPT (arXiv:2203.02155), after cloning.
+    """Scores of a reward model that the run trains on the pairs of its first iterations, in which the policy
+    stays as it is, and then keeps: the second and third stage of InstructGPT (arXiv:2203.02155), after
+    cloning.
     """
 
     preference_rounds: int = Field(ge=0)
-    """Number of first iterations whose pairs train the reward model, and whose episodes no policy learns
-    from. With 0, `model` stays as it is.
+    """Number of first iterations whose pairs train the reward model, all together after the last of them, and
+    whose episodes no policy learns from. With 0, `model` stays as it is.
     """
 
     def version(self, iteration: int) -> int:
         """Number of the reward model that scores the episodes of an iteration."""
-        return min(iteration, self.preference_rounds)
+        return self.preference_rounds if iteration >= self.preference_rounds else 0
 
     @model_validator(mode="after")
     def _has_a_model(self) -> "PreferenceModelReward":

@@ -18,6 +18,7 @@ from agentevol.config.rewards.reward import (
     ModelReward,
     PreferenceModelReward,
     RewardConfig,
+    RewardSection,
     ScoredReward,
 )
 from agentevol.config.rewards.shaping import potential_discount
@@ -238,8 +239,11 @@ class Rewards:
         """
         model = self._folder.checkpoints.reward_model(iteration)
         figures: dict[str, float] = {}
+        if not _has_a_model(reward, iteration):
+            self._context.say(iteration, "the episodes are kept for the reward model, and the policy stays")
+            return []
         if isinstance(reward, LearntModelReward) and reward.trains(iteration):
-            figures = self._refresh(reward, iteration, explored)
+            figures = self._refresh(reward, iteration, self._for_pairs(reward, iteration, explored))
             if self._is_for_preferences(reward, iteration, model):
                 note_reward_figures(self._folder.path, iteration, figures)
                 return []
@@ -261,7 +265,7 @@ class Rewards:
             if not is_learnt:
                 self._context.say(iteration, "no reward model yet, so no episode has a reward")
             return not is_learnt
-        if not is_learnt and iteration == reward.preference_rounds:
+        if not is_learnt:
             raise RunStopped(
                 "the reward model has no pair to learn from, since no task has a better and a worse episode:"
                 " set explore.tasks, explore.samples or reward.preference_rounds higher, or name a base"
@@ -269,6 +273,15 @@ class Rewards:
             )
         self._context.say(iteration, "the reward model learns from these episodes, and the policy stays")
         return True
+
+    def _for_pairs(
+        self, reward: LearntModelReward, iteration: int, explored: Sequence[Trajectory]
+    ) -> Sequence[Trajectory]:
+        """Episodes on whose pairs an iteration trains the reward model."""
+        if not isinstance(reward, PreferenceModelReward):
+            return explored
+        earlier = [one for number in range(1, iteration) for one in self._episodes.explored(number)]
+        return [*earlier, *explored]
 
     def _refresh(
         self, reward: LearntModelReward, iteration: int, explored: Sequence[Trajectory]
@@ -313,8 +326,11 @@ class Rewards:
         return episode_scores(reward.function, function, episodes)
 
 
+def _has_a_model(reward: RewardSection, iteration: int) -> bool:
+    """Whether an iteration has, or trains, a reward model."""
+    return not isinstance(reward, PreferenceModelReward) or iteration >= reward.preference_rounds
+
+
 def _has_settled(reward: RewardConfig, iteration: int) -> TypeGuard[ModelReward | PreferenceModelReward]:
     """Whether a reward model scores episodes that no later iteration trains."""
-    if isinstance(reward, PreferenceModelReward):
-        return iteration >= reward.preference_rounds
-    return isinstance(reward, ModelReward)
+    return isinstance(reward, ModelReward | PreferenceModelReward) and _has_a_model(reward, iteration)

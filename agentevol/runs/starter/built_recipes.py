@@ -11,6 +11,7 @@ BUILT_RECIPES: dict[str, StarterRecipe] = {
     "questions": StarterRecipe(
         environment="questions",
         demonstrations={"1": 10_000, "2": 10_000, "3": 10_000, "4": 10_000},
+        split="sft",
         care=0.97,
         vocabulary_episodes=1_000,
         tagged=True,  # splits numbers into digits, so that every sum is calculated digit by digit

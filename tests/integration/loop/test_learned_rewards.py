@@ -307,6 +307,21 @@ def test_a_preference_round_trains_the_reward_model_and_leaves_the_policy(tmp_pa
     assert reward_figures(folder.path, 2)["reward_unjudged"] == 1.0
 
 
+def test_pairs_of_all_preference_rounds_train_the_reward_model_together(tmp_path: Path):
+    cluster = Playing()
+    run, folder = stages(tmp_path, cluster, "reward.preference_rounds=2", "pairs.truncated_is_loss=true")
+    start = folder.checkpoints.accepted(0)
+    folder.store.append(PAIRED, commit={"purpose": "explore 1"})
+    assert run.shape(1, start, PAIRED, grouped(PAIRED, objective("reinforce_pp"))) == []
+    assert cluster.learnt == []
+    later = [t.model_copy(update={"id": f"later/{t.id}", "iteration": 2}) for t in PAIRED]
+    later = [t.model_copy(update={"task_id": "another", "group_id": "another"}) for t in later]
+    assert run.shape(2, start, later, grouped(later, objective("reinforce_pp"))) == []
+    # a pair of each round: four sequences, and from the clone on
+    assert cluster.learnt == [(start.path, folder.path / "rewards" / "0002", "bradley_terry", 4)]
+    assert run.rewards.proxy(1) is None
+
+
 def test_the_validation_score_is_known_from_the_last_preference_round_on(tmp_path: Path):
     run, folder = stages(tmp_path, Playing(), *PREFERRED)
     run.shape(1, folder.checkpoints.accepted(0), PAIRED, grouped(PAIRED, objective("reinforce_pp")))

@@ -39,7 +39,8 @@ def outcome(arm: str, seed: int, right: list[int], scores: list[float] | None = 
         for number, percent in enumerate(right)
     )
     given = {"preference_rounds": 1 if known else 0, "planned": len(right) - 1, "kl": 0.25, **more}
-    return Outcome(arm=arm, seed=seed, minutes=1.0, base=rate(20), rounds=rounds, **given)
+    sampled = rate(right[0] - 10), rate(right[-1] - 4)
+    return Outcome(arm=arm, seed=seed, minutes=1.0, base=rate(20), sampled=sampled, rounds=rounds, **given)
 
 
 def cells(line: str) -> list[str]:
@@ -60,8 +61,8 @@ def test_the_table_has_accuracy_by_stage_with_intervals_and_differences_seed_by_
     assert lines[0] == "right answers to 200 held-out questions of each arm and seed, in percent"
     # Student's quantile of one degree of freedom is 12.71; the error of 40 and 50 is 5
     assert cells(row(lines, "grpo")) == [
-        *("20.0 ± 0.0", "45.0 ± 63.5", "60.0 ± 0.0", "70.0 ± 0.0"),
-        *("+15.0 ± 63.5", "0.250 ± 0.000", "–", "20 ± 0", "20 ± 0"),
+        *("20.0 ± 0.0", "45.0 ± 63.5", "60.0 ± 0.0", "70.0 ± 0.0", "35.0 ± 63.5", "56.0 ± 0.0"),
+        *("+15.0 ± 63.5", "+21.0 ± 63.5", "0.250 ± 0.000", "–", "20 ± 0", "20 ± 0"),
     ]
     difference = row(lines, "grpo - sft")
     assert difference[NAME : NAME + WIDTH].strip() == "+15.0 ± 63.5"
@@ -131,9 +132,10 @@ def test_arms_are_presets_and_differ_in_what_they_say() -> None:
     )
     for config in (pushed, stopped, near):
         assert isinstance(config.reward, PreferenceModelReward)
+        assert config.reward.preference_rounds == 2
     assert (pushed.reward.exploited_after, stopped.reward.exploited_after) == (None, 2)
     assert pushed.model_copy(update={"reward": stopped.reward}) == stopped
-    assert (pushed.kl, pushed.iterations, near.iterations, near.seed) == (None, 8, 4, 2)
+    assert (pushed.kl, pushed.iterations, near.iterations, near.seed) == (None, 4, 4, 2)
     assert (near.explore.difficulty, near.evaluate.episodes, near.evaluate.validation_episodes) == (
         "1",
         50,
@@ -153,7 +155,7 @@ def test_another_file_of_questions_needs_a_base() -> None:
 
 
 def test_one_round_is_too_few() -> None:
-    with pytest.raises(ConfigError, match="--rounds 1: the first trains the reward model, give 2 or more"):
+    with pytest.raises(ConfigError, match="--rounds 1: the first half trains the reward model, give 2"):
         main(json=False, rounds=1)
 
 

@@ -89,16 +89,17 @@ def test_every_method_of_rlhf_begins_with_one_clone_and_has_as_many_samples(name
     assert (config.environment.name, config.base) == ("questions", "starter:questions")
     assert config.demonstrations == load(None, preset="rlhf").demonstrations
     assert config.demonstrations.clone
-    assert (config.iterations, config.explore.tasks, config.explore.samples) == (9, 64, 8)
+    assert (config.iterations, config.explore.tasks, config.explore.samples) == (12, 192, 8)
     file = load(None, ["env=questions:some.jsonl", "base=folder"], preset=name)
     assert (file.environment.options, file.base) == ({"file": "some.jsonl"}, "folder")
     assert load(None, ["env=guess"], preset=name).base == "starter:guess"
 
 
-def test_rlhf_is_ppo_near_the_clone_on_a_reward_model_of_its_first_round():
+def test_rlhf_is_ppo_near_the_clone_on_a_reward_model_of_its_first_rounds():
     config = load(None, preset="rlhf")
     assert isinstance(config.reward, PreferenceModelReward)
-    assert (config.reward.preference_rounds, config.reward.exploited_after) == (1, 2)
+    assert (config.reward.preference_rounds, config.reward.exploited_after) == (6, 2)
+    assert (config.reward_learn.optimiser, config.learn.optimiser) == ("muon", "adamw")
     assert (config.learn.algorithm, config.learn.reference) == ("ppo", "base")
     assert config.kl is not None
     assert (config.kl.target, config.learn.options["kl_coef"]) == (0.05, 0.05)
@@ -120,7 +121,7 @@ def test_a_method_without_an_environment_of_its_own_keeps_that_of_runs():
 @pytest.mark.parametrize(
     ("settings", "complaint"),
     [
-        (["iterations=1"], "reward.preference_rounds = 1 leaves the policy none of 1 iterations"),
+        (["iterations=6"], "reward.preference_rounds = 6 leaves the policy none of 6 iterations"),
         (["reward.preference_rounds=0"], "reward: preference_rounds = 0 trains no reward model: give model"),
         (["reward.refresh=true"], "reward.preference_rounds is no setting of reward 'model with reward.ref"),
         (["select.score=reward"], "a reward model of the run trains on pairs of selected episodes"),

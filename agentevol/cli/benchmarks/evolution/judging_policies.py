@@ -13,6 +13,7 @@ from typing import Final
 
 import numpy as np
 
+from agentevol.cli.benchmarks.built_bases import careless_player
 from agentevol.cli.benchmarks.evolution.play import played
 from agentevol.config.sections.learner import LearnConfig
 from agentevol.config.sections.selection import SelectConfig
@@ -24,13 +25,10 @@ from agentevol.data.self_evaluation.rubric import HIGHEST, LOWEST, QUESTION, RUB
 from agentevol.data.training_sequences import imitated
 from agentevol.learn.learner import GradientLearner
 from agentevol.models.rendering import ChatRenderer, load_tokenizer
-from agentevol.runs.starter.built_recipes import BUILT_RECIPES
 from agentevol.runs.starter.recipe import StarterRecipe
 from agentgym_store.records import Trajectory
 
 ENV: Final = "questions"
-DEMONSTRATIONS: Final = {"1": 16_000, "2": 2_000}
-"""Demonstrations by level: mostly problems with one operation."""
 LEARN: Final = LearnConfig(
     algorithm="sft",
     learning_rate=5e-4,
@@ -44,10 +42,7 @@ Digit = Callable[[Trajectory], int]
 
 def recipe() -> StarterRecipe:
     """Recipe of a player of questions whose vocabulary has the words of the rubric."""
-    own = BUILT_RECIPES[ENV]
-    learn = own.learn.model_copy(update={"threads": 1})
-    words = (RUBRIC, QUESTION)
-    return replace(own, demonstrations=DEMONSTRATIONS, vocabulary_texts=words, learn=learn)
+    return replace(careless_player(), vocabulary_texts=(RUBRIC, QUESTION))
 
 
 def own_episodes(starter: Path, difficulty: str, count: int) -> list[Trajectory]:

@@ -31,12 +31,14 @@ SETTINGS: Final = (
     f"env={ENV}",
     "algorithm=grpo",
     f"explore.difficulty={LEVEL}",
-    "explore.tasks=32",
+    "explore.tasks=96",
     "explore.samples=8",
     "explore.max_new_tokens=48",
     f"evaluate.difficulty={LEVEL}",
     "evaluate.episodes=1",
     "evaluate.validation_episodes=200",
+    "learn.learning_rate=1e-4",
+    "learn.batch_tokens=4096",
     "learn.threads=1",
 )
 START, RETURN = "start", "return"

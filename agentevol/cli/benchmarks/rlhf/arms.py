@@ -19,14 +19,12 @@ class Arm:
     """Settings over the preset."""
     trains: bool = True
     """False: the clone is measured as it is."""
-    pace: int = 1
-    """Number of times that it goes through the rounds of the others."""
 
 
 PUSHED: Final = (
     "kl=null",
     "learn.options.kl_coef=1e-6",  # as good as none, and measured
-    "learn.learning_rate=1e-3",
+    "learn.learning_rate=5e-4",
 )
 """Settings against the reward model: no penalty, large steps."""
 
@@ -36,8 +34,8 @@ ARMS: Final[Mapping[str, Arm]] = {
     "grpo": Arm("rlhf-grpo"),
     "dpo": Arm("rlhf-dpo"),
     "adpo": Arm("rlhf-adpo"),
-    "pushed": Arm("rlhf", (*PUSHED, "reward.patience=null"), pace=2),
-    "stopped": Arm("rlhf", PUSHED, pace=2),
+    "pushed": Arm("rlhf", (*PUSHED, "reward.patience=null")),
+    "stopped": Arm("rlhf", PUSHED),
 }
 """Arms by name: the clone; PPO on a reward model near the clone; on outcomes GRPO, DPO and ADPO; PPO pushed
 against its reward model, and the same with the stop of `reward.patience`.
@@ -72,10 +70,11 @@ class Trial:
         settings = [
             f"env={env}",
             f"seed={self.seed}",
-            f"iterations={rounds * arm.pace}",
+            f"iterations={rounds}",
             f"evaluate.episodes={tasks}",
             f"evaluate.validation_episodes={tasks}",
             *(EASY if env == GENERATED else ()),
+            *((f"reward.preference_rounds={rounds // 2}",) if arm.preset == "rlhf" else ()),
             *given,
             *arm.settings,
             *(() if arm.trains else IDLE),

@@ -2,10 +2,10 @@
 held-out questions after every round.
 
     agentevol bench rlhf                                      a small one: three arms, one seed, minutes
-    agentevol bench rlhf --arms all --seeds 3 --rounds 9 --tasks 500 --file rlhf.json
+    agentevol bench rlhf --arms all --seeds 3 --rounds 12 --tasks 250 --file rlhf.json
 
-All arms explore the same number of questions and samples in a round. The arms `pushed` and `stopped` go
-through twice as many, without a penalty for leaving the clone.
+All arms explore the same number of questions and samples in a round. The arms `pushed` and `stopped` have no
+penalty for leaving the clone, and larger steps.
 """
 
 import tempfile
@@ -66,7 +66,7 @@ def main(
 ) -> None:
     """Run the comparison, `jobs` trials at a time, and print its table."""
     if rounds < FEWEST:
-        raise ConfigError(f"--rounds {rounds}: the first trains the reward model, give {FEWEST} or more")
+        raise ConfigError(f"--rounds {rounds}: the first half trains the reward model, give {FEWEST} or more")
     trials = [Trial(arm, seed) for seed in range(seeds) for arm in named(arms)]
     comparison = Comparison(env, rounds, tasks, tuple(settings))
     report("rlhf", partial(_compared, trials, comparison, file, jobs), json=json)
@@ -123,13 +123,16 @@ def _tried(configs: Mapping[Trial, RunConfig], base: Rate, trial: Trial) -> Outc
         folder = Path(name) / "run"
         summary = run_on_stderr(config, folder)
         checkpoints, last = RunCheckpoints(folder, config), summary.iterations[-1].iteration
-        kl = divergence(config, checkpoints.accepted(last), checkpoints.accepted(0), trial.seed)
+        clone, policy = checkpoints.accepted(0), checkpoints.accepted(last)
+        sampled = [answers(config, one, 1.0, trial.seed) for one in (clone, policy)]
+        kl = divergence(config, sampled[1], policy, clone)
     reward, trains = config.reward, ARMS[trial.arm].trains
     return Outcome(
         arm=trial.arm,
         seed=trial.seed,
         minutes=(time.monotonic() - began) / 60,
         base=base,
+        sampled=(rate(sampled[0]), rate(sampled[1])),
         rounds=tuple(round_of(one) for one in summary.iterations if trains or not one.iteration),
         preference_rounds=reward.preference_rounds if isinstance(reward, PreferenceModelReward) else 0,
         planned=config.iterations if trains else 0,

@@ -38,13 +38,14 @@ def rate(episodes: Sequence[Trajectory]) -> Rate:
     return Rate(wins=sum(one.succeeded() for one in scored), n=len(scored))
 
 
-def divergence(config: RunConfig, policy: Checkpoint, clone: Checkpoint, seed: int) -> float | None:
+def divergence(
+    config: RunConfig, sampled: Sequence[Trajectory], policy: Checkpoint, clone: Checkpoint
+) -> float | None:
     """Kullback-Leibler divergence of a policy from its clone, in nats a token: the mean of log p(policy) -
-    log p(clone) over tokens that the policy samples at temperature 1 for held-out questions; None where
-    nothing was sampled.
+    log p(clone) over the tokens of replies that the policy sampled at temperature 1; None where nothing was
+    sampled.
     """
-    played = answers(config, policy, 1.0, seed)
-    sequences = sequences_to_judge(played)
+    sequences = sequences_to_judge(sampled)
     if not sequences:
         return None
     learner = GradientLearner(config.learn)

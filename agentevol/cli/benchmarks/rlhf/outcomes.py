@@ -42,9 +42,11 @@ class Outcome(Record):
     """Wall clock of the run and its measurements."""
     base: Rate
     """Held-out questions before cloning."""
+    sampled: tuple[Rate, Rate]
+    """Held-out questions at temperature 1, of the clone and of the last policy. Other rates are greedy."""
     rounds: tuple[Round, ...]
     preference_rounds: int = 0
-    """First rounds that trained the reward model alone; 0 without one."""
+    """First rounds whose pairs trained the reward model; 0 without one."""
     planned: int
     """Rounds that the run would have without a stop."""
     kl: float | None = None

@@ -19,10 +19,15 @@ STAGES: tuple[tuple[str, Callable[[Outcome], Rate]], ...] = (
     ("cloned", lambda one: one.rounds[0].test),
     ("last round", lambda one: one.rounds[-1].test),
     ("chosen", lambda one: _chosen(one).test),
+    ("cloned, sampled", lambda one: one.sampled[0]),
+    ("last, sampled", lambda one: one.sampled[1]),
 )
-"""Accuracy before and after cloning, after the last round, and of the round with the best validation."""
+"""Accuracy before and after cloning, after the last round, and of the round with the best validation; at
+temperature 1 after cloning and after the last round.
+"""
 FIGURES: tuple[tuple[str, Figure, int], ...] = (
     ("gain on the clone", lambda one: less(one.rounds[-1].test.percent, one.rounds[0].test.percent), 1),
+    ("gain, sampled", lambda one: less(one.sampled[1].percent, one.sampled[0].percent), 1),
     ("KL, nats a token", lambda one: one.kl, 3),
     ("held-out pairs %", lambda one: one.held_out_pairs, 1),
     ("samples", lambda one: float(one.samples), 0),

@@ -14,13 +14,20 @@ from random import Random
 
 from agentgym_envs.questions.generator.steps import Step, careless, solution
 
-VERSION = "1"
+VERSION = "2"
 """Part of `data_version`: another generator makes other tasks."""
 LEVELS: dict[str, tuple[int, int]] = {"1": (1, 1), "2": (2, 2), "3": (3, 3), "4": (4, 5)}
 """Fewest and most operations of a level."""
-COUNTS = {"train": 5_000, "valid": 250, "test": 250}
-"""Problems of each level in a split."""
-SPLITS: dict[str, range] = {"train": range(10), "valid": range(10, 11), "test": range(11, 12)}
+COUNTS = {"train": 20_000, "valid": 250, "test": 250, "sft": 20_000}
+"""Problems of each level in a split. Those of `sft` are for demonstrations: a policy that was shown problems
+of `train` would be right about them more often than about new ones.
+"""
+SPLITS: dict[str, range] = {
+    "train": range(5, 10),
+    "valid": range(10, 11),
+    "test": range(11, 12),
+    "sft": range(5),
+}
 """Residues modulo 12 of a problem's digest, by split."""
 
 
@@ -63,7 +70,7 @@ Form = Callable[[Random, int], Problem | None]
 @lru_cache(maxsize=1024)
 def problem(split: str, level: str, number: int) -> Problem:
     """The problem with this number; equal arguments give equal problems on every machine."""
-    random = Random(f"questions/{VERSION}/{split}/{level}/{number}")
+    random = Random(f"questions/1/{split}/{level}/{number}")
     forms = _forms()
     while True:
         drawn = random.choice(forms)(random, random.randint(*LEVELS[level]))
