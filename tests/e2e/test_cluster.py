@@ -138,8 +138,16 @@ def test_a_run_on_three_nodes_survives_the_loss_of_two_and_ends_like_one_on_one_
 
 def progress(out: Path) -> tuple[object, ...]:
     """Differs from what it was before as soon as an episode is in the table, or a step of learning saved."""
-    states = [(file.name, file.stat().st_mtime_ns) for file in (out / "checkpoints").glob(".*.state")]
+    states = [(file.name, _written_at(file)) for file in (out / "checkpoints").glob(".*.state")]
     return episodes(out), states, len(list((out / "checkpoints").glob("0*")))
+
+
+def _written_at(file: Path) -> int | None:
+    """Time of the last write; None where the run has removed the file meanwhile."""
+    try:
+        return file.stat().st_mtime_ns
+    except FileNotFoundError:
+        return None
 
 
 def kill_one(out: Path, mark: str, draw: random.Random) -> Counter[str]:

@@ -25,7 +25,7 @@ pytestmark = pytest.mark.usefixtures("tasks", "expert")
 SETTINGS = (
     "name=now", "env=guess", "iterations=4", "explore.tasks=4", "explore.samples=4",
     "explore.commit_every=1", "evaluate.episodes=1", "evaluate.validation_episodes=1",
-    "demonstrations.tasks=5", "kl=null", "reward.patience=null",
+    "demonstrations.tasks=5", "kl=null", "reward.patience=null", "reward.preference_rounds=2",
 )  # fmt: skip
 SCALE = RewardScale(("preference",), 1, Standard(1, np.zeros(1), np.ones(1)))
 Learnt = tuple[str, str, int]
@@ -90,23 +90,22 @@ def test_one_run_clones_learns_preferences_and_then_by_them_alone(tmp_path: Path
     go_on(folder, stand)
     assert [(name, place) for name, place, _ in stand.trained] == [
         ("sft", "checkpoints/0000"),
-        ("bradley_terry", "rewards/0001"),
-        ("ppo", "checkpoints/0002"),
+        ("bradley_terry", "rewards/0002"),
         ("ppo", "checkpoints/0003"),
         ("ppo", "checkpoints/0004"),
     ]
     assert stand.trained[0][2] == 5
     # PPO's rewards are scores, the tokens 2 to 6, and not outcomes, which are 0 or 1
     assert all(found <= {2.0, 3.0, 4.0, 5.0, 6.0} for found in stand.rewards.values())
-    assert sorted(stand.rewards) == [2, 3, 4]
+    assert sorted(stand.rewards) == [3, 4]
     proxies = [folder.summaries.of(number).proxy for number in range(5)]
-    assert proxies[0] is None
-    assert all(proxy is not None for proxy in proxies[1:])
-    weights = [folder.checkpoints.accepted(number).path / "model.safetensors" for number in range(3)]
-    assert weights[0].read_text() == weights[1].read_text() != weights[2].read_text()
-    models = [folder.checkpoints.reward_model(number).path.name for number in (1, 2, 4)]
-    assert models == ["0001", "0001", "0001"]
-    assert "reward" in read_manifests(folder.path, 2)
+    assert [proxy is None for proxy in proxies] == [True, True, False, False, False]
+    weights = [folder.checkpoints.accepted(number).path / "model.safetensors" for number in range(4)]
+    clone, *_, still, learnt_first = [one.read_text() for one in weights]
+    assert clone == still != learnt_first
+    models = [folder.checkpoints.reward_model(number).path.name for number in (2, 3, 4)]
+    assert models == ["0002", "0002", "0002"]
+    assert "reward" in read_manifests(folder.path, 3)
 
 
 @pytest.mark.slow

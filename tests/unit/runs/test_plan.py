@@ -147,10 +147,10 @@ def test_the_plan_of_rlhf_names_its_three_stages():
     told = plan(load(None, ["base=starter:guess", "env=guess"], preset="rlhf"))
     stages = [line for line in told if line.startswith(("clone", "rewards", "learn", "reward:", "kl"))]
     assert stages == [
-        "clone: the base trains on 1000 episodes of the expert, 2 epochs, learning rate 0.0003",
-        "learn: ppo (kl_coef 0.05), 1 epochs, learning rate 0.0003",
-        "rewards: bradley_terry on pairs of iteration 1, 4 epochs, learning rate 0.001; the policy learns in"
-        " iterations 2 to 9",
+        "clone: the base trains on 400 episodes of the expert, 1 epochs, learning rate 0.0003",
+        "learn: ppo (value_coef 0.001, kl_coef 0.05), 1 epochs, learning rate 0.0001",
+        "rewards: bradley_terry on pairs of iterations 1 to 6, 1 epochs, learning rate 0.001; the policy"
+        " learns in iterations 7 to 12",
         "reward: 0 * return + 1 * lcb of a reward model, which stays as it is, stop when exploited 2 times"
         " in a row",
         "kl: the coefficient follows a target of 0.05 nats",
