@@ -35,6 +35,10 @@ COMPARISONS, CORRECTIONS = 500, 200
 SAMPLES: Final = 4
 EXPLORED: Final = 2
 """Tasks that the starter plays, by held-out task of a measurement."""
+STEADY: Final = ("learn.learning_rate=3e-5", "learn.options.nll_coef=0.2")
+"""Settings of DPO: with larger steps, and without the likelihood of the better episode, a small policy
+unlearns to act.
+"""
 START: Final = "start"
 DEMONSTRATIONS: Final = "demonstrations"
 CORRECTED: Final = "corrections"
@@ -96,7 +100,7 @@ def _compared(asked: Asked, table: Path, out: Path, seed: int, scale: Scale) -> 
     generator = Random(seed)
     chosen = pairs(list(Store.open(table).trajectories()), COMPARISONS, generator)
     records = [rater.compare(pair, generator) for pair in chosen for rater in asked.raters]
-    given = ["algorithm=dpo", f"feedback.aggregate={asked.aggregate}"]
+    given = ["algorithm=dpo", *STEADY, f"feedback.aggregate={asked.aggregate}"]
     return _trained(table, out, records, given, seed, scale)
 
 
