@@ -155,6 +155,10 @@ class LearntModelReward(ScoredReward):
         """Number of the reward model that scores the episodes of an iteration."""
         return iteration
 
+    def keeps_pairs(self, iteration: int) -> bool:
+        """Whether an iteration's pairs are kept for the training of the reward model in a later one."""
+        return False
+
     def trains(self, iteration: int) -> bool:
         """Whether an iteration, from 1, trains the reward model."""
         return self.version(iteration) == iteration
@@ -188,7 +192,11 @@ class PreferenceModelReward(LearntModelReward, _WatchedReward):
 
     def version(self, iteration: int) -> int:
         """Number of the reward model that scores the episodes of an iteration."""
-        return self.preference_rounds if iteration >= self.preference_rounds else 0
+        return 0 if self.keeps_pairs(iteration) else self.preference_rounds
+
+    def keeps_pairs(self, iteration: int) -> bool:
+        """Whether an iteration's pairs are kept for the training of the reward model in a later one."""
+        return iteration < self.preference_rounds
 
     @model_validator(mode="after")
     def _has_a_model(self) -> "PreferenceModelReward":

@@ -18,7 +18,6 @@ from agentevol.config.rewards.reward import (
     ModelReward,
     PreferenceModelReward,
     RewardConfig,
-    RewardSection,
     ScoredReward,
 )
 from agentevol.config.rewards.shaping import potential_discount
@@ -108,8 +107,7 @@ class Rewards:
         if self.config.select.score != RETURN:
             return sequences, None  # scores stand for the returns since the selection
         if isinstance(reward, ModelReward | LearntModelReward):
-            model = self._folder.checkpoints.reward_model(iteration)
-            return self._judged(reward, iteration, explored, sequences), model
+            return self._judged(reward, iteration, explored, sequences), self.model(iteration)
         if isinstance(reward, FunctionReward):
             return self._scored(reward, iteration, explored, sequences), None
         if isinstance(reward, JudgeReward):
@@ -139,10 +137,12 @@ class Rewards:
         }
 
     def model(self, iteration: int) -> Checkpoint | None:
-        """Reward model that scores an iteration's episodes; None where a function or a judge does."""
-        if isinstance(self.config.reward, ModelReward | LearntModelReward):
-            return self._folder.checkpoints.reward_model(iteration)
-        return None
+        """Reward model that scores an iteration's episodes; None where another source or none does."""
+        reward = self.config.reward
+        kept = isinstance(reward, LearntModelReward) and reward.keeps_pairs(iteration)
+        if kept or not isinstance(reward, ModelReward | LearntModelReward):
+            return None
+        return self._folder.checkpoints.reward_model(iteration)
 
     def verdicts(self, iteration: int) -> Path:
         """File of the judge's verdicts on an iteration's explored episodes."""
@@ -237,11 +237,11 @@ class Rewards:
         """The training sequences with the reward model's scores in place of the environment's rewards, or
         beside them.
         """
-        model = self._folder.checkpoints.reward_model(iteration)
-        figures: dict[str, float] = {}
-        if not _has_a_model(reward, iteration):
+        model = self.model(iteration)
+        if model is None:
             self._context.say(iteration, "the episodes are kept for the reward model, and the policy stays")
             return []
+        figures: dict[str, float] = {}
         if isinstance(reward, LearntModelReward) and reward.trains(iteration):
             figures = self._refresh(reward, iteration, self._for_pairs(reward, iteration, explored))
             if self._is_for_preferences(reward, iteration, model):
@@ -326,11 +326,8 @@ class Rewards:
         return episode_scores(reward.function, function, episodes)
 
 
-def _has_a_model(reward: RewardSection, iteration: int) -> bool:
-    """Whether an iteration has, or trains, a reward model."""
-    return not isinstance(reward, PreferenceModelReward) or iteration >= reward.preference_rounds
-
-
 def _has_settled(reward: RewardConfig, iteration: int) -> TypeGuard[ModelReward | PreferenceModelReward]:
     """Whether a reward model scores episodes that no later iteration trains."""
-    return isinstance(reward, ModelReward | PreferenceModelReward) and _has_a_model(reward, iteration)
+    if isinstance(reward, PreferenceModelReward):
+        return not reward.keeps_pairs(iteration)
+    return isinstance(reward, ModelReward)

@@ -106,6 +106,7 @@ def test_one_run_clones_learns_preferences_and_then_by_them_alone(tmp_path: Path
     models = [folder.checkpoints.reward_model(number).path.name for number in (2, 3, 4)]
     assert models == ["0002", "0002", "0002"]
     assert "reward" in read_manifests(folder.path, 3)
+    assert "model" not in read_manifests(folder.path, 1)["reward"].inputs
 
 
 @pytest.mark.slow
