@@ -4,14 +4,17 @@ import json
 from pathlib import Path
 
 import pytest
+from support.trajectories import trajectory
 
-from agentevol.cli.benchmarks.evolution import population, self_judgement
+from agentevol.cli.benchmarks.evolution import feedback, population, self_judgement
 from agentevol.cli.benchmarks.evolution.experiment import Column, Experiment, Row, Scale
 from agentevol.cli.benchmarks.evolution.main import EXPERIMENTS, main
 from agentevol.cli.benchmarks.evolution.table import table
 from agentevol.cli.benchmarks.spreads import spread
 from agentevol.config.run import load
 from agentevol.core.errors import ConfigError
+from agentgym_store.records import Trajectory
+from agentgym_store.store import Store
 
 ROWS = [
     Row(arm="new", seed=0, figures={"success": 60.0, "auc": 0.5}, curves={"auc": [0.5, 0.7]}),
@@ -136,3 +139,21 @@ def test_only_the_guard_differs_between_the_two_runs_with_a_biased_judge():
     assert (ours.self.min_auc, bare.self.min_auc) == (0.5, 0.0)
     assert ours.self.judge == bare.self.judge == "common/biased"
     assert ours.model_copy(update={"self": bare.self}) == bare
+
+
+def test_arms_that_begin_together_have_one_table_of_explored_episodes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    scale, began = Scale(rounds=1, tasks=1), list[str]()
+
+    def played(*_given: object, **_settings: object) -> list[Trajectory]:
+        began.append("arm")
+        if len(began) == 1:  # the second arm begins while the first one plays
+            feedback.explored(tmp_path, 0, scale)
+        return [trajectory(id=f"episode of arm {len(began)}")]
+
+    monkeypatch.setattr(feedback, "played", played)
+    table = feedback.explored(tmp_path, 0, scale)
+    assert len(began) == 2
+    assert [one.id for one in Store.open(table).trajectories()] == ["episode of arm 2"]
+    assert list(tmp_path.iterdir()) == [table]

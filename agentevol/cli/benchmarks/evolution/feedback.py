@@ -6,8 +6,9 @@ the expert's way, of 200 episodes at most; `demonstrations` imitate 200 whole ep
 """
 
 import shutil
+import tempfile
 from collections.abc import Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
@@ -73,21 +74,27 @@ def _rows(part: str, seed: int, common: Path, folder: Path, scale: Scale) -> lis
     if part == DEMONSTRATIONS:
         figures = _demonstrated(table, out, seed, scale)
     else:
-        shutil.copytree(_explored(common, seed, scale), table)
+        shutil.copytree(explored(common, seed, scale), table)
         taught = _corrected if part == CORRECTED else partial(_compared, ARMS[part])
         figures = taught(table, out, seed, scale)
     return [_measured(part, seed, out, scale, figures)]
 
 
-def _explored(common: Path, seed: int, scale: Scale) -> Path:
-    """Table of the starter's episodes on training tasks, which is made once for all arms of a seed."""
+def explored(common: Path, seed: int, scale: Scale) -> Path:
+    """Table of the starter's episodes on training tasks, one for all arms of a seed. Arms that begin together
+    both play, and the first table to be complete is that of all.
+    """
     table = common / f"{seed}"
     if not table.is_dir():
         tasks = EXPLORED * scale.tasks
         found = played(
             STARTER, ENV, "train", tasks, difficulty=LEVEL, temperature=1.0, seed=seed, repeats=SAMPLES
         )
-        _write(table, [t.model_copy(update={"purpose": "explore", "iteration": 1}) for t in found])
+        with tempfile.TemporaryDirectory(dir=common) as draft:
+            own = Path(draft) / "table"
+            _write(own, [t.model_copy(update={"purpose": "explore", "iteration": 1}) for t in found])
+            with suppress(OSError):  # another arm was first
+                own.rename(table)
     return table
 
 
