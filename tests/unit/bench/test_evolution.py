@@ -1,6 +1,7 @@
 """Experiments of the benchmark `evolution`: table, kept outcomes, and the settings of their runs."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -77,6 +78,11 @@ def test_differences_from_the_control_are_taken_seed_by_seed():
     told = list(table(Tossed().experiment, ROWS))
     place = told.index("\nless old, seed by seed")
     assert told[place + 1].split() == ["new", "2", "+15.0", "±", "63.5", "–"]
+    both = replace(Tossed().experiment, arms=("old", "new", "third"), beside={"third": "new"})
+    third = [Row(arm="third", seed=seed, figures={"success": 71.0}) for seed in (0, 1)]
+    told = list(table(both, [*ROWS, *third]))
+    place = told.index("\nless new, seed by seed")
+    assert told[place + 1].split() == ["third", "2", "+6.0", "±", "63.5", "–"]
     alone = list(table(Tossed().experiment, ROWS[:2]))  # no control
     assert not [line for line in alone if "less" in line]
 

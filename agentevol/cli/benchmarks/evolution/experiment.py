@@ -70,7 +70,7 @@ class Experiment:
     arms: Sequence[str]
     """Rows of the table, in this order."""
     control: str
-    """Arm from which the differences are taken."""
+    """Arm from which the differences of all others are taken."""
     columns: Sequence[Column]
     parts: Sequence[str]
     """Trainings; one may have several rows."""
@@ -80,5 +80,7 @@ class Experiment:
     """
     prepare: Callable[[Path, Scale], None] = lambda folder, scale: None
     """Makes in an empty folder what all parts have in common."""
+    beside: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Arm -> another arm from which its difference is taken, too."""
     curves: Mapping[str, str] = field(default_factory=dict[str, str])
     """Title by figure of an iteration."""

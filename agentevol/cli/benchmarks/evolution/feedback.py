@@ -155,6 +155,7 @@ FEEDBACK = Experiment(
     title=f"{ENV}, {LEVEL}: success on held-out tasks after learning from simulated people",
     arms=(START, *ARMS, CORRECTED, DEMONSTRATIONS),
     control=START,
+    beside={"and one of noise, reliability": "and one of noise, mean", CORRECTED: DEMONSTRATIONS},
     columns=(
         Column("success", "success %", 1),
         Column("opinions", "opinions", 0),

@@ -38,7 +38,8 @@ SETTINGS = (
     "population.rates=[0.5,1,2,4]",
 )
 SINGLE, HALVING, PBT = "single runs", "halving", "pbt"
-BEST = "best of the single runs"
+BEST, MEAN = "best of the single runs", "mean of the single runs"
+MEAN_OF_WEIGHTS = "mean of all weights"
 
 
 class _Measure:
@@ -99,9 +100,9 @@ def _single(config: RunConfig, folder: Path, measure: _Measure) -> list[Row]:
     return [
         measure.row("start", resolve(config.base).path),
         measure.made(BEST, {"success": rates[0]}, members=1, chosen_by=found[0][0]),
-        measure.made("mean of the single runs", {"success": fmean(rates)}),
+        measure.made(MEAN, {"success": fmean(rates)}),
         measure.made("worst of the single runs", {"success": min(rates)}),
-        measure.row("mean of all weights", folder / "mean", members=len(found)),
+        measure.row(MEAN_OF_WEIGHTS, folder / "mean", members=len(found)),
     ]
 
 
@@ -124,13 +125,14 @@ POPULATION = Experiment(
     arms=(
         "start",
         BEST,
-        "mean of the single runs",
+        MEAN,
         "worst of the single runs",
-        "mean of all weights",
+        MEAN_OF_WEIGHTS,
         HALVING,
         PBT,
     ),
     control=BEST,
+    beside={MEAN_OF_WEIGHTS: MEAN, PBT: HALVING},
     columns=(
         Column("success", "success %", 1),
         Column("validation", "chosen by %", 1),

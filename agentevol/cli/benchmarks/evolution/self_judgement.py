@@ -97,6 +97,7 @@ SELF_JUDGEMENT = Experiment(
     title=f"{ENV}, level {LEVEL}: success on held-out tasks after GRPO, by the score of explored episodes",
     arms=(START, RETURN, BASE, LATEST, GAMED, GUARDED),
     control=RETURN,
+    beside={GUARDED: GAMED},
     columns=(
         Column("success", "success %", 1),
         Column("tokens", "tokens a reply", 1),

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from statistics import fmean
 
-from agentevol.cli.benchmarks.evolution.experiment import Experiment, Row
+from agentevol.cli.benchmarks.evolution.experiment import Column, Experiment, Row
 from agentevol.cli.benchmarks.spreads import less, spread
 
 WIDTH, NAME = 18, 32
@@ -29,21 +29,30 @@ def table(experiment: Experiment, rows: Sequence[Row]) -> Iterator[str]:
 
 
 def _differences(experiment: Experiment, found: Mapping[str, Mapping[int, Row]]) -> Iterator[str]:
-    control = found.get(experiment.control, {})
-    others = {arm: rows for arm, rows in found.items() if arm != experiment.control and rows.keys() & control}
-    if others:
-        yield f"\nless {experiment.control}, seed by seed"
-    for arm, by_seed in others.items():
-        seeds = sorted(by_seed.keys() & control.keys())
-        cells = [
-            spread(
-                [less(by_seed[seed].figures.get(name), control[seed].figures.get(name)) for seed in seeds],
-                places,
-                "+",
-            )
-            for name, _, places in experiment.columns
-        ]
-        yield f"{arm:{NAME}}{len(seeds):>6}" + "".join(f"{cell:>{WIDTH}}" for cell in cells)
+    arms = {experiment.control: [arm for arm in found if arm != experiment.control]}
+    for arm, other in experiment.beside.items():
+        arms.setdefault(other, []).append(arm)
+    for control, own in arms.items():
+        compared = [arm for arm in own if found.get(arm, {}).keys() & found.get(control, {})]
+        if compared:
+            yield f"\nless {control}, seed by seed"
+        for arm in compared:
+            yield _difference(arm, found[arm], found[control], experiment.columns)
+
+
+def _difference(
+    arm: str, by_seed: Mapping[int, Row], control: Mapping[int, Row], columns: Sequence[Column]
+) -> str:
+    seeds = sorted(by_seed.keys() & control.keys())
+    cells = [
+        spread(
+            [less(by_seed[seed].figures.get(name), control[seed].figures.get(name)) for seed in seeds],
+            places,
+            "+",
+        )
+        for name, _, places in columns
+    ]
+    return f"{arm:{NAME}}{len(seeds):>6}" + "".join(f"{cell:>{WIDTH}}" for cell in cells)
 
 
 def _curves(experiment: Experiment, found: Mapping[str, Mapping[int, Row]]) -> Iterator[str]:
