@@ -78,13 +78,16 @@ def test_differences_from_the_control_are_taken_seed_by_seed():
     told = list(table(Tossed().experiment, ROWS))
     place = told.index("\nless old, seed by seed")
     assert told[place + 1].split() == ["new", "2", "+15.0", "±", "63.5", "–"]
+    alone = list(table(Tossed().experiment, ROWS[:2]))  # no control
+    assert not [line for line in alone if "less" in line]
+
+
+def test_an_arm_may_be_compared_with_another_one_than_the_control():
     both = replace(Tossed().experiment, arms=("old", "new", "third"), beside={"third": "new"})
     third = [Row(arm="third", seed=seed, figures={"success": 71.0}) for seed in (0, 1)]
     told = list(table(both, [*ROWS, *third]))
     place = told.index("\nless new, seed by seed")
     assert told[place + 1].split() == ["third", "2", "+6.0", "±", "63.5", "–"]
-    alone = list(table(Tossed().experiment, ROWS[:2]))  # no control
-    assert not [line for line in alone if "less" in line]
 
 
 def test_a_curve_is_the_mean_over_seeds_as_far_as_all_of_them_go():

@@ -8,7 +8,7 @@ the expert's way, of 200 episodes at most; `demonstrations` imitate 200 whole ep
 import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
-from contextlib import closing, suppress
+from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
@@ -85,16 +85,20 @@ def explored(common: Path, seed: int, scale: Scale) -> Path:
     both play, and the first table to be complete is that of all.
     """
     table = common / f"{seed}"
-    if not table.is_dir():
-        tasks = EXPLORED * scale.tasks
-        found = played(
-            STARTER, ENV, "train", tasks, difficulty=LEVEL, temperature=1.0, seed=seed, repeats=SAMPLES
-        )
-        with tempfile.TemporaryDirectory(dir=common) as draft:
-            own = Path(draft) / "table"
-            _write(own, [t.model_copy(update={"purpose": "explore", "iteration": 1}) for t in found])
-            with suppress(OSError):  # another arm was first
-                own.rename(table)
+    if table.is_dir():
+        return table
+    tasks = EXPLORED * scale.tasks
+    found = played(
+        STARTER, ENV, "train", tasks, difficulty=LEVEL, temperature=1.0, seed=seed, repeats=SAMPLES
+    )
+    with tempfile.TemporaryDirectory(dir=common) as draft:
+        own = Path(draft) / "table"
+        _write(own, [t.model_copy(update={"purpose": "explore", "iteration": 1}) for t in found])
+        try:
+            own.rename(table)
+        except OSError:
+            if not table.is_dir():  # else another arm was first
+                raise
     return table
 
 
