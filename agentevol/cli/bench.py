@@ -102,7 +102,7 @@ def rlhf(
 @app.command()
 def evolution(
     experiment: Annotated[
-        Literal["feedback", "self-judgement", "population"], typer.Argument(help="Which experiment.")
+        Literal["feedback", "self-judgement", "population", "mixed"], typer.Argument(help="Which experiment.")
     ],
     seeds: Seeds = None,
     rounds: Annotated[int | None, typer.Option(min=1, help="Rounds of a training, 4 by default.")] = None,
@@ -114,7 +114,7 @@ def evolution(
     jobs: Jobs = None,
     json: AsJson = False,
 ) -> None:
-    """Compare ways of learning from opinions and from own episodes with a control.
+    """Compare ways of learning with a control.
 
     Example: agentevol bench evolution population --seeds 3 --file population.json
     """

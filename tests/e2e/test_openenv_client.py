@@ -20,6 +20,11 @@ from support.readiness import ready_address
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed
 
+from agentevol.rollout.environments import demonstration
+from agentgym_envs.episodes import Player, follow
+from agentgym_envs.formats import after_thinking
+from agentgym_envs.registry import EnvironmentUnavailable, make
+
 OPENENV = "openenv==0.10.0"  # without its dependencies, most of which its user interface needs
 CLIENT = ("fastapi", "fastmcp>=3,<4", "requests")
 TOOLS = ("typer", "huggingface_hub", "openai", "tomli", "tomli_w")
@@ -134,6 +139,24 @@ found = {name: asyncio.run(act()) for name, act in
 print(json.dumps(found | {"synchronous": synchronous()}))
 """
 
+GAMES = ("babyai", "maze", "sciworld", "searchqa", "textcraft", "wordle")
+FRESH = "sciworld"
+"""The game in which equal actions have equal observations only with its option `fresh`."""
+
+PLAYER = """
+import asyncio, json, sys
+from openenv import GenericEnvClient
+
+async def played(env, game):
+    async with GenericEnvClient(base_url=f"{sys.argv[1]}/openenv/{env}") as client:
+        results = [await client.reset(task_id=game["task"], seed=1)]
+        for action in game["actions"]:
+            results.append(await client.step({"text": action}))
+        return [[result.observation["text"], result.reward, result.done] for result in results]
+
+print(json.dumps({env: asyncio.run(played(env, game)) for env, game in json.loads(sys.argv[2]).items()}))
+"""
+
 
 @contextmanager
 def served(*command: str) -> Iterator[str]:
@@ -233,6 +256,42 @@ def test_a_client_hears_that_the_server_is_full(found: dict[str, Any]):
 @pytest.mark.slow
 def test_the_client_plays_alfworld(found: dict[str, Any]):
     assert found["household"] == [True, 30, True, "test/small/0"]
+
+
+@pytest.mark.slow
+def test_the_client_plays_each_text_game_as_in_process(interpreter: Path):
+    games = {name: won(name) for name in GAMES if is_available(name)}
+    assert {"maze", "searchqa", "textcraft", "wordle"} <= games.keys()  # the others need an extra, or Java
+    options = ["--option", f"{FRESH}.fresh=true"] if FRESH in games else []
+    with served("-m", "agentevol", "envs", "up", *games, "--port", "0", *options) as address:
+        done = run(interpreter, "-c", PLAYER, address, json.dumps(games))
+    assert done.returncode == 0, done.stderr
+    for name, results in json.loads(done.stdout).items():
+        assert results == games[name]["results"], name
+        assert sum(reward for _, reward, _ in results) == pytest.approx(1)
+
+
+def is_available(name: str) -> bool:
+    """False where a game needs a package or a program that is not there."""
+    try:
+        make(name).close()
+    except EnvironmentUnavailable:
+        return False
+    return True
+
+
+def won(name: str) -> dict[str, Any]:
+    """A test task that is won in process: its id, the actions, and texts, rewards and ends."""
+    environment, player = make(name, **({"fresh": True} if name == FRESH else {})), Player()
+    task = environment.tasks("test")[0]
+    messages = demonstration(environment, task, seed=1)
+    actions = [after_thinking(message) for message in messages]
+    episode = player.play(environment, task, follow(actions), seed=1)
+    player.close()
+    environment.close()
+    first = [episode.first.text, 0.0, False]
+    steps = [[one.observation.text, one.reward, one.terminated or one.truncated] for one in episode.results]
+    return {"task": task.id, "actions": actions[: len(steps)], "results": [first, *steps]}
 
 
 @pytest.mark.slow

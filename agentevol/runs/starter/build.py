@@ -3,6 +3,7 @@
 import json
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, replace
 from itertools import chain
 from pathlib import Path
@@ -28,26 +29,30 @@ def build(recipe: StarterRecipe, out: Path, progress: Progress | None = None) ->
     if out.exists():
         raise ConfigError(f"{out} exists; name a new folder")
     out.parent.mkdir(parents=True, exist_ok=True)
-    parts = [_Part.of(part, recipe) for part in recipe.by_environment]
-    words = set[str]().union(*(part.words for part in parts))
-    spelled = [part.environment for part in recipe.by_environment if part.spelled]
-    tokenizer = tokenizer_of(words, folded=recipe.folded, tagged=recipe.tagged, spelled=spelled)
+    with _parts_of(recipe) as parts:
+        words = set[str]().union(*(part.words for part in parts))
+        spelled = [part.environment for part in recipe.by_environment if part.spelled]
+        tokenizer = tokenizer_of(words, folded=recipe.folded, tagged=recipe.tagged, spelled=spelled)
+        learnt = [one for part in parts for one in _sequences(part, recipe, tokenizer)]
     start = out.with_name(f".{out.name}.start")
     _fresh_model(recipe, tokenizer, start)
-    sequences = [one for part in parts for one in _sequences(part, recipe, tokenizer)]
     try:
         report = GradientLearner(recipe.learn, progress).learn(
-            LearnerJob(Checkpoint(start, -1), sequences, out, recipe.seed)
+            LearnerJob(Checkpoint(start, -1), learnt, out, recipe.seed)
         )
     finally:
         shutil.rmtree(start, ignore_errors=True)
-        for part in parts:
-            part.play.close()
     write_card(out, recipe, report, [part.play.data_version for part in parts])
     (out / "recipe.json").write_text(
         json.dumps(asdict(recipe), indent=1, default=lambda value: value.model_dump())
     )
     return report
+
+
+def sequences(recipe: StarterRecipe, tokenizer: PreTrainedTokenizerFast) -> list[TrainingSequence]:
+    """Training sequences of all demonstrations of a recipe, in the tokens of a starter that it built."""
+    with _parts_of(recipe) as parts:
+        return [one for part in parts for one in _sequences(part, recipe, tokenizer)]
 
 
 class _Part(NamedTuple):
@@ -68,6 +73,19 @@ class _Part(NamedTuple):
         words = frequent_words(chain(*texts.values()), part.vocabulary_most, **split)
         words |= frequent_words((*part.vocabulary_texts, play.instruction or ""), **split)
         return cls(part, play, words, _names(part, texts, shown) if part.renamed else set())
+
+
+@contextmanager
+def _parts_of(recipe: StarterRecipe) -> Iterator[list[_Part]]:
+    """The parts of a recipe; their environments are closed in the end."""
+    parts = list[_Part]()
+    try:
+        for part in recipe.by_environment:
+            parts.append(_Part.of(part, recipe))
+        yield parts
+    finally:
+        for part in parts:
+            part.play.close()
 
 
 def _sequences(

@@ -24,8 +24,11 @@ _PARTS = (
         vocabulary_episodes=800,
         vocabulary_most=2_200,
     ),
-    BUILT_RECIPES["textcraft"],
-    replace(BUILT_RECIPES["wordle"], demonstrations={"": 40_000}),
+    replace(
+        BUILT_RECIPES["textcraft"],
+        demonstrations={"1": 2_800, "2": 1_600, "3": 800, "4": 400, "5": 400, "6": 400},
+    ),
+    replace(BUILT_RECIPES["wordle"], demonstrations={"": 60_000}),
     replace(BUILT_RECIPES["searchqa"], demonstrations={"1": 800, "2": 500, "3": 200, "4": 100}),
 )
 

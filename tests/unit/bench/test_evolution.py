@@ -3,11 +3,14 @@
 import json
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
+import numpy as np
 import pytest
 from support.trajectories import trajectory
 
-from agentevol.cli.benchmarks.evolution import feedback, population, self_judgement
+from agentevol.cli.benchmarks.evolution import feedback, mixed, population, self_judgement
 from agentevol.cli.benchmarks.evolution.experiment import Column, Experiment, Row, Scale
 from agentevol.cli.benchmarks.evolution.main import EXPERIMENTS, main
 from agentevol.cli.benchmarks.evolution.table import table
@@ -127,7 +130,7 @@ def test_outcomes_of_other_settings_are_not_continued(tmp_path: Path):
 
 
 def test_an_unknown_experiment_is_an_error_that_names_the_known_ones():
-    with pytest.raises(ConfigError, match=r"feedback \| self-judgement \| population"):
+    with pytest.raises(ConfigError, match=r"feedback \| self-judgement \| population \| mixed"):
         main(json=False, experiment=None)
 
 
@@ -138,6 +141,24 @@ def test_populations_explore_as_many_episodes_as_the_single_runs(part: str):
     assert config.population.budget is None  # size times the episodes of one run
     assert config.iterations == 4
     assert config.population.rule == (part if part != population.SINGLE else "halving")
+
+
+def test_as_many_tokens_are_cloned_again_as_were_learnt_from_in_the_run():
+    four = [SimpleNamespace(mask=np.array([False, *[True] * trained])) for trained in (1, 2, 3, 4)]
+    found: Any = four
+
+    def learnt(tokens: int) -> list[int]:
+        return [int(one.mask.sum()) for one in mixed.up_to(found, tokens, seed=0)]
+
+    assert sorted(learnt(10)) == [1, 2, 3, 4]
+    assert learnt(20) == 2 * learnt(10)  # all of them twice
+    assert 0 <= sum(learnt(5)) - 5 < 4
+    assert learnt(0) == []
+
+
+def test_the_mixed_run_is_the_documented_one():
+    config = load(None, mixed.run_settings(0, Scale(3, 10)))
+    assert (config.base, config.iterations, tuple(config.by_environment)) == ("starter:many", 3, mixed.ENVS)
 
 
 def test_only_the_guard_differs_between_the_two_runs_with_a_biased_judge():

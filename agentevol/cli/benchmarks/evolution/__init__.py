@@ -1,4 +1,4 @@
-"""Experiments on learning from opinions and from own episodes, each beside a control."""
+"""Experiments on ways of learning, each beside a control: opinions, own episodes, several environments."""
 
 from agentevol.cli.benchmarks.evolution.main import main
 

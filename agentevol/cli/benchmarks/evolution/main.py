@@ -1,4 +1,5 @@
-"""Experiments of learning from opinions and from own episodes: arms, seeds, a control, intervals.
+"""Experiments on learning from opinions, own episodes and several environments: arms, seeds, a control,
+intervals.
 
 agentevol bench evolution population --seeds 3 --file population.json
 """
@@ -12,6 +13,7 @@ from typing import Any, Final
 
 from agentevol.cli.benchmarks.evolution.experiment import Outcome, Scale, Trial
 from agentevol.cli.benchmarks.evolution.feedback import FEEDBACK
+from agentevol.cli.benchmarks.evolution.mixed import MIXED
 from agentevol.cli.benchmarks.evolution.population import POPULATION
 from agentevol.cli.benchmarks.evolution.self_judgement import SELF_JUDGEMENT
 from agentevol.cli.benchmarks.evolution.table import table
@@ -20,7 +22,12 @@ from agentevol.cli.benchmarks.kept_outcomes import kept_records
 from agentevol.cli.benchmarks.trials import completed
 from agentevol.core.errors import ConfigError
 
-EXPERIMENTS: Final = {"feedback": FEEDBACK, "self-judgement": SELF_JUDGEMENT, "population": POPULATION}
+EXPERIMENTS: Final = {
+    "feedback": FEEDBACK,
+    "self-judgement": SELF_JUDGEMENT,
+    "population": POPULATION,
+    "mixed": MIXED,
+}
 """Experiments by name."""
 
 

@@ -25,15 +25,18 @@ from agentevol.loop.population.records import read_record
 from agentevol.loop.state.checkpoints import RunCheckpoints
 from agentevol.models.resolution import resolve
 
-ENV, SIZE = "deliberate", 4
+ENV, DIFFICULTY, SIZE = "alfworld", "small", 4
 SETTINGS = (
     f"env={ENV}",
     "algorithm=grpo",
-    "explore.tasks=24",
+    f"explore.difficulty={DIFFICULTY}",
+    "explore.tasks=8",
     "explore.samples=8",
+    f"evaluate.difficulty={DIFFICULTY}",
     "evaluate.episodes=1",
-    "evaluate.validation_episodes=200",
+    "evaluate.validation_episodes=50",
     "learn.threads=1",
+    "learn.learning_rate=1e-4",
     f"population.size={SIZE}",
     "population.rates=[0.5,1,2,4]",
 )
@@ -50,7 +53,9 @@ class _Measure:
 
     def success(self, checkpoint: Path) -> float:
         """Success rate in percent."""
-        return success(played(str(checkpoint), ENV, "test", self._scale.tasks, seed=self._seed))
+        return success(
+            played(str(checkpoint), ENV, "test", self._scale.tasks, seed=self._seed, difficulty=DIFFICULTY)
+        )
 
     def row(
         self, arm: str, checkpoint: Path, *, members: int | None = None, chosen_by: float | None = None
@@ -121,7 +126,7 @@ def _rows(part: str, seed: int, _common: Path, folder: Path, scale: Scale) -> li
 
 
 POPULATION = Experiment(
-    title=f"{ENV}: success on held-out tasks, from a population of {SIZE}",
+    title=f"{ENV} {DIFFICULTY}: success on held-out tasks, from a population of {SIZE}",
     arms=(
         "start",
         BEST,
