@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import torch
-from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
+from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerBase, PreTrainedTokenizerFast
 
 from agentevol.core.errors import ConfigError
 from agentevol.core.protocols import Checkpoint, LearnerJob, LearnReport, TrainingSequence
@@ -49,7 +49,7 @@ def build(recipe: StarterRecipe, out: Path, progress: Progress | None = None) ->
     return report
 
 
-def sequences(recipe: StarterRecipe, tokenizer: PreTrainedTokenizerFast) -> list[TrainingSequence]:
+def sequences(recipe: StarterRecipe, tokenizer: PreTrainedTokenizerBase) -> list[TrainingSequence]:
     """Training sequences of all demonstrations of a recipe, in the tokens of a starter that it built."""
     with _parts_of(recipe) as parts:
         return [one for part in parts for one in _sequences(part, recipe, tokenizer)]
@@ -89,7 +89,7 @@ def _parts_of(recipe: StarterRecipe) -> Iterator[list[_Part]]:
 
 
 def _sequences(
-    part: _Part, whole: StarterRecipe, tokenizer: PreTrainedTokenizerFast
+    part: _Part, whole: StarterRecipe, tokenizer: PreTrainedTokenizerBase
 ) -> Iterator[TrainingSequence]:
     """Training sequences of one environment; where there are several, with its name before their ids."""
     renamer = Renamer(part.names, tokenizer.get_vocab()) if part.recipe.renamed else None

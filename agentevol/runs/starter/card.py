@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from agentevol.core.protocols import LearnReport
+from agentevol.runs.starter.demonstrations import CAREFUL
 from agentevol.runs.starter.recipe import StarterRecipe
 from agentgym_envs.core import Environment
 from agentgym_envs.registry import environment_class
@@ -72,7 +73,8 @@ def _form(recipe: StarterRecipe) -> str:
 def _demonstrated(recipe: StarterRecipe) -> str:
     """Demonstrations of one environment."""
     has_player = environment_class(recipe.environment).demonstrate is not Environment.demonstrate
-    player = f"demonstrating player, care {recipe.care:g}" if has_player else "expert"
+    careful = f" ({CAREFUL:g} in {recipe.careful:.0%} of them)" if recipe.careful else ""
+    player = f"demonstrating player, care {recipe.care:g}{careful}" if has_player else "expert"
     levels = ", ".join(_counted(*level) for level in recipe.demonstrations.items())
     held_out = (
         f" without {', '.join(recipe.held_out)} ({recipe.held_out_share:.0%} each)" if recipe.held_out else ""

@@ -11,25 +11,31 @@ from agentevol.runs.starter.shipped_recipes import RECIPES
 _PARTS = (
     replace(
         RECIPES["alfworld"],
-        demonstrations={"small": 1_000, "medium": 2_000},
-        finds={"small": 500, "medium": 1_000},
+        demonstrations={"small": 2_500, "medium": 3_500},
+        care=0.5,
+        finds={"small": 1_200, "medium": 1_500},
     ),
     replace(
         RECIPES["webshop"],
-        demonstrations={"small": 1_200},
-        studies={"small": 800},
-        excerpts={"small": 800},
-        drills={"small": 2_000},
+        demonstrations={"small": 1_800},
+        careful=0.5,
+        studies={"small": 1_000},
+        excerpts={"small": 2_000},
+        drills={"small": 6_000},
         worlds=tuple({"shop": number} for number in range(1, 5)),  # none of which a run plays
         vocabulary_episodes=800,
         vocabulary_most=2_200,
     ),
     replace(
         BUILT_RECIPES["textcraft"],
-        demonstrations={"1": 2_800, "2": 1_600, "3": 800, "4": 400, "5": 400, "6": 400},
+        demonstrations={"1": 2_200, "2": 1_200, "3": 600, "4": 300, "5": 300, "6": 300},
     ),
-    replace(BUILT_RECIPES["wordle"], demonstrations={"": 60_000}),
-    replace(BUILT_RECIPES["searchqa"], demonstrations={"1": 800, "2": 500, "3": 200, "4": 100}),
+    replace(BUILT_RECIPES["wordle"], demonstrations={"": 50_000}),
+    replace(
+        BUILT_RECIPES["searchqa"],
+        demonstrations={"1": 1_600, "2": 1_200, "3": 700, "4": 500},
+        care=0.8,
+    ),
 )
 
 MANY_RECIPE = StarterRecipe(

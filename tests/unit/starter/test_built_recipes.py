@@ -1,5 +1,6 @@
 """Recipes of starters that users build."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -8,7 +9,7 @@ from agentevol.core.errors import ConfigError
 from agentevol.models.rendering import load_tokenizer
 from agentevol.models.tokenizer_checks import check_words, unknown_share
 from agentevol.models.word_tokenizer import word_tokenizer
-from agentevol.runs.starter.build import build
+from agentevol.runs.starter.build import build, sequences
 from agentevol.runs.starter.built_recipes import BUILT_RECIPES
 from agentevol.runs.starter.demonstrations import Demonstrator
 from agentevol.runs.starter.general_recipe import recipe_for
@@ -38,6 +39,9 @@ def test_one_starter_learns_several_environments_with_the_words_of_each(tmp_path
     check_words("many", tokenizer, ["crane", "slate"], "wordle")
     with pytest.raises(ConfigError, match="base many does not fit textcraft"):
         check_words("many", tokenizer, ["craft 1 rowan table"], "textcraft")
+    learnt = [json.loads(line) for line in (tmp_path / "many" / "sequences.jsonl").read_text().splitlines()]
+    again = [(one.trajectory_id, int(one.mask.sum())) for one in sequences(recipe, tokenizer)]
+    assert again == [(one["episode"], one["tokens"]) for one in learnt]
     card = (tmp_path / "many" / "README.md").read_text()
     assert "agentevol eval --env guess --model FOLDER` and `agentevol eval --env wordle" in card
     smaller = scaled(MANY_RECIPE, 0.5)

@@ -2,14 +2,16 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from agentevol.core.protocols import Checkpoint, LearnReport
 from agentevol.models.rendering import ChatRenderer
 from agentevol.models.word_tokenizer import word_tokenizer
 from agentevol.runs.starter import demonstrations as module
-from agentevol.runs.starter.card import evaluation_command
+from agentevol.runs.starter.card import card, evaluation_command
 from agentevol.runs.starter.demonstrations import CAREFUL, Demonstrator, demonstrations
 from agentevol.runs.starter.general_recipe import MOST_WORDS, general_recipe, recipe_for
 from agentevol.runs.starter.mode_recipes import MODE_RECIPES
@@ -170,6 +172,14 @@ def test_the_general_recipe_shows_what_a_run_shows_and_bounds_the_vocabulary():
     assert recipe.vocabulary_most == MOST_WORDS
     assert general_recipe("guess").worlds == ({},)
     assert list(general_recipe("maze").demonstrations) == ["small", "medium", "large"]  # huge is held out
+
+
+def test_the_card_says_how_careful_the_players_were():
+    figures = dict.fromkeys(("sequences", "tokens_read", "steps", "seconds", "loss_last"), 1.0)
+    report = LearnReport(Checkpoint(Path("starter"), 0), figures)
+    mixed = card(StarterRecipe("guess", {"": 20}, care=0.1, careful=0.35), report, ["1"])
+    assert "20 episodes of the demonstrating player, care 0.1 (0.95 in 35% of them), in split" in mixed
+    assert "care 0.1, in split" in card(StarterRecipe("guess", {"": 20}, care=0.1), report, ["1"])
 
 
 def test_a_starter_is_measured_in_the_action_format_of_its_recipe():

@@ -11,14 +11,13 @@ from pathlib import Path
 from random import Random
 from statistics import fmean
 
-from transformers import AutoTokenizer
-
 from agentevol.cli.benchmarks.evolution.experiment import Column, Experiment, Row, Scale
 from agentevol.cli.benchmarks.evolution.play import played, success
 from agentevol.cli.benchmarks.progress import console, run_on_stderr
 from agentevol.config.run import RunConfig, load
 from agentevol.core.protocols import Checkpoint, LearnerJob, TrainingSequence
 from agentevol.learn.learner import GradientLearner
+from agentevol.models.rendering import load_tokenizer
 from agentevol.models.resolution import resolve
 from agentevol.runs.starter.build import sequences
 from agentevol.runs.starter.many_recipe import MANY_RECIPE
@@ -50,7 +49,7 @@ def up_to(found: Sequence[TrainingSequence], tokens: int, seed: int) -> Iterator
 def _cloned(config: RunConfig, out: Path, tokens: int) -> Path:
     """Weights after further cloning on `tokens` tokens of the start's demonstrations."""
     start = resolve(config.base)
-    found = sequences(MANY_RECIPE, AutoTokenizer.from_pretrained(start.path))
+    found = sequences(MANY_RECIPE, load_tokenizer(start.path))
     again = list(up_to(found, tokens, config.seed))
     GradientLearner(config.learn).learn(LearnerJob(Checkpoint(start.path, 0), again, out, config.seed))
     return out
