@@ -143,7 +143,7 @@ GAMES = ("babyai", "maze", "sciworld", "searchqa", "textcraft", "wordle")
 FRESH = "sciworld"
 """The game in which equal actions have equal observations only with its option `fresh`."""
 
-PLAYER = """
+GAMES_DRIVER = """
 import asyncio, json, sys
 from openenv import GenericEnvClient
 
@@ -264,7 +264,7 @@ def test_the_client_plays_each_text_game_as_in_process(interpreter: Path):
     assert {"maze", "searchqa", "textcraft", "wordle"} <= games.keys()  # the others need an extra, or Java
     options = ["--option", f"{FRESH}.fresh=true"] if FRESH in games else []
     with served("-m", "agentevol", "envs", "up", *games, "--port", "0", *options) as address:
-        done = run(interpreter, "-c", PLAYER, address, json.dumps(games))
+        done = run(interpreter, "-c", GAMES_DRIVER, address, json.dumps(games))
     assert done.returncode == 0, done.stderr
     for name, results in json.loads(done.stdout).items():
         assert results == games[name]["results"], name

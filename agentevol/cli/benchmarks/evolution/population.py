@@ -2,7 +2,7 @@
 
 The single runs are the members that both populations begin with, each played to the end on its own. All arms
 of a seed explore the same number of episodes, and all are measured on the same held-out tasks, which choose
-nothing.
+nothing. In a few iterations no member masters small ALFWorld, so that the choice among them matters.
 """
 
 from collections.abc import Mapping
@@ -34,7 +34,7 @@ SETTINGS = (
     "explore.samples=8",
     f"evaluate.difficulty={DIFFICULTY}",
     "evaluate.episodes=1",
-    "evaluate.validation_episodes=50",
+    "evaluate.validation_episodes=50",  # half of the split: populations judge their result on the other
     "learn.threads=1",
     "learn.learning_rate=1e-4",
     f"population.size={SIZE}",
