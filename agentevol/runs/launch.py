@@ -63,13 +63,13 @@ from agentevol.models.hub import hub_name
 from agentevol.models.rendering import ChatRenderer, load_tokenizer
 from agentevol.models.resolution import check_folder, resolve
 from agentevol.models.tokenizer_checks import check_vocabulary
-from agentevol.rollout.environments import reward_columns
+from agentevol.rollout.environments import opened, reward_columns
 from agentevol.rollout.faults import FaultLog
 from agentevol.runs.population_plan import population_plan
 from agentevol.runs.seat_plan import seat_plan
 from agentevol.runs.selecting_scores import check_self_judge, selecting_scores, take_in_self_judge
 from agentevol.runs.shared_judges import shared_judges
-from agentgym_envs.registry import environment_class, names
+from agentgym_envs.registry import names
 
 
 def check_name(environment: EnvironmentConfig) -> None:
@@ -299,7 +299,8 @@ def _turns(config: RunConfig) -> str:
 def _turns_in(environment: EnvironmentConfig) -> str:
     if environment.max_turns is None and environment.url is not None:
         return "as many turns as the server allows"
-    return f"at most {environment.max_turns or environment_class(environment.name).max_turns} turns"
+    with opened(environment) as instance:  # some limits depend on the options
+        return f"at most {environment.max_turns or instance.max_turns} turns"
 
 
 def _cloning(config: RunConfig) -> list[str]:

@@ -1,10 +1,13 @@
 """What `agentevol run --dry-run` says beside the configuration."""
 
+import re
+
 import pytest
 
 from agentevol.config.run import load
 from agentevol.runs.launch import plan
 from agentevol.runs.shared_judges import shared_judges
+from agentgym_envs.registry import names
 
 WARNING = (
     "warning, big judges training and evaluation: a policy that exploits it seems to become better;"
@@ -143,6 +146,29 @@ def test_the_plan_names_what_steers_the_run(settings: list[str], line: str):
     assert line in lines(*settings)
 
 
+@pytest.mark.parametrize("name", names())
+def test_the_plan_names_the_turn_limit_of_each_environment(name: str):
+    told = [line for line in lines(f"env={name}", "base=starter:guess") if line.startswith("actions:")]
+    assert re.search(r"at most [1-9]\d* turns$", told[0])
+
+
+@pytest.mark.parametrize(
+    ("settings", "limits"),
+    [
+        (["env=wordle"], "at most 6 turns"),
+        (["env=wordle", "environment.options.invalid=free"], "at most 12 turns"),
+        (["env=wordle,textcraft"], "wordle: at most 6 turns, textcraft: at most 30 turns"),
+        (
+            ["env=wordle,textcraft", "mixture.wordle.environment.options.invalid=free"],
+            "wordle: at most 12 turns, textcraft: at most 30 turns",
+        ),
+    ],
+)
+def test_turn_limits_are_those_of_the_options(settings: list[str], limits: str):
+    told = [line for line in lines(*settings, "base=starter:guess") if line.startswith("actions:")]
+    assert told[0].endswith(f"tokens, {limits}")
+
+
 def test_the_plan_of_rlhf_names_its_three_stages():
     told = plan(load(None, ["base=starter:guess", "env=guess"], preset="rlhf"))
     stages = [line for line in told if line.startswith(("clone", "rewards", "learn", "reward:", "kl"))]
@@ -186,7 +212,7 @@ def test_a_judge_of_training_and_evaluation_is_warned_of(settings: list[str], wa
 
 
 def test_the_plan_has_the_warning() -> None:
-    assert WARNING in lines("algorithm=grpo", JUDGED)
+    assert WARNING in lines("algorithm=grpo", "env=sotopia", "base=starter:guess", JUDGED)
     assert WARNING not in lines("algorithm=grpo")
 
 
