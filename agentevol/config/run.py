@@ -24,6 +24,7 @@ from agentevol.config.presets.defaults import (
     BY_REWARD,
     IMITATION,
     IMITATION_BY_ENVIRONMENT,
+    MIXED_IMITATION,
     OFFICIAL,
     STALE,
     TRAIN_BY_DATA,
@@ -501,18 +502,24 @@ def _usual_algorithm(values: Mapping[str, Any]) -> dict[str, Any]:
 
 def _preset(values: Mapping[str, Any], kind: type[Section]) -> dict[str, Any]:
     """Defaults of the chosen environment, overridden by those of the algorithm."""
-    of_environment = _of_environment(values) if kind is RunConfig else {}
-    return merged(of_environment, _of_algorithm(values, kind))
+    if kind is not RunConfig:
+        return _of_algorithm(values, kind)
+    found = merged(_of_environment(values), _of_algorithm(values, kind))
+    if (count := len(names_in(_environment_name(values)))) > 1:
+        tasks = found.get("explore", {}).get("tasks", ExploreConfig().tasks)
+        found = merged(found, {"explore": {"tasks": count * tasks}})  # each has those of a run of its own
+    return found
 
 
 def _of_environment(values: Mapping[str, Any]) -> dict[str, Any]:
     name = _environment_name(values)
-    if len(names_in(name)) > 1:
-        return {"base": f"starter:{MANY}"}
     learnt_by = _given(values, "learn", "algorithm")
+    imitates = learnt_by is None or algorithm(learnt_by).data == "episodes"
+    if len(names_in(name)) > 1:
+        return {"base": f"starter:{MANY}", **(MIXED_IMITATION if imitates else {})}
     own = starter_name(name, _given(values, "environment", "format") or "")
     found = {"base": f"starter:{own}", **BY_ENVIRONMENT.get(name, {})}
-    if learnt_by is None or algorithm(learnt_by).data == "episodes":
+    if imitates:
         found |= IMITATION_BY_ENVIRONMENT.get(name, {})
     if _given(values, "environment", "data") == "official":
         if name not in OFFICIAL:

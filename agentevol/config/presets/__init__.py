@@ -2,6 +2,6 @@
 
 Names for other packages: `defaults.ALGORITHM_BY_ENVIRONMENT`, `defaults.BY_DATA`, `defaults.BY_ENVIRONMENT`,
 `defaults.BY_NAME`, `defaults.BY_REWARD`, `defaults.IMITATION`, `defaults.IMITATION_BY_ENVIRONMENT`,
-`defaults.OFFICIAL`, `defaults.STALE`, `defaults.TRAIN_BY_DATA`, `methods.method_settings`, `methods.METHODS`,
-`placements.names`, `placements.preset_file`.
+`defaults.MIXED_IMITATION`, `defaults.OFFICIAL`, `defaults.STALE`, `defaults.TRAIN_BY_DATA`,
+`methods.method_settings`, `methods.METHODS`, `placements.names`, `placements.preset_file`.
 """

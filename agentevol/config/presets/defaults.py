@@ -114,6 +114,11 @@ IMITATION_BY_ENVIRONMENT: Mapping[str, Mapping[str, Any]] = {"webshop": {"start"
 same ones in every iteration soon memorises them, and gets worse on all others.
 """
 
+MIXED_IMITATION: Mapping[str, Any] = {"start": "base", "learn": {"learning_rate": 1e-4}}
+"""Settings of imitation in several environments. Training on from the latest weights with a larger rate,
+`env=textcraft,wordle` gained in one environment and lost in the other.
+"""
+
 BY_DATA: Mapping[str, Preset] = {
     "episodes": IMITATION,
     "groups": ONLINE,

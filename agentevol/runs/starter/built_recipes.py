@@ -41,7 +41,7 @@ BUILT_RECIPES: dict[str, StarterRecipe] = {
     "wordle": StarterRecipe(
         environment="wordle",
         demonstrations={"": 100_000},
-        care=0.0,  # any word that is left, which a run improves on
+        care=0.5,
         vocabulary_most=0,  # no guess is a token: guesses are spelled, and their letters compared
         spelled=True,
         vocabulary_episodes=100,

@@ -1,6 +1,8 @@
-"""A player that knows the word list, and guesses what leaves the fewest words on average."""
+"""A player that knows the word list. With care it guesses what leaves the fewest words on average; without,
+the same words in every game.
+"""
 
-from functools import cache
+from functools import cache, lru_cache
 from random import Random
 from typing import Final
 
@@ -13,17 +15,27 @@ MOST_WORDS: Final = 400
 
 
 def guesses(lexicon: Lexicon, answer: str, tries: int, draw: Random, care: float = 1.0) -> list[str]:
-    """Guesses until the answer or the last try; each is a random word that is left with probability
-    1 - `care`.
+    """Guesses until the answer or the last try.
+
+    With probability `care` the marks of a guess are considered, and with the same probability it is then the
+    best of the words that are left, otherwise any of them. Without regard for the marks it is the habitual
+    word of the try.
     """
     left, said = lexicon.whole, list[str]()
     while len(said) < tries and (not said or said[-1] != answer):
-        words = lexicon.among(left)
-        careless = care < 1 and draw.random() >= care
-        guess = draw.choice(words) if careless else _first(lexicon) if not said else best(tuple(words))
+        guess = _guess(lexicon, left, len(said), draw, care)
         said.append(guess)
         left = lexicon.consistent(left, guess, marks(guess, answer))
     return said
+
+
+def _guess(lexicon: Lexicon, left: int, tried: int, draw: Random, care: float) -> str:
+    if care < 1 and draw.random() >= care:
+        habit = habits(lexicon)
+        return habit[tried % len(habit)]
+    if care < 1 and draw.random() >= care:
+        return draw.choice(lexicon.among(left))
+    return _best_left(lexicon, left)
 
 
 def best(words: tuple[str, ...]) -> str:
@@ -38,8 +50,22 @@ def best(words: tuple[str, ...]) -> str:
 
 
 @cache
-def _first(lexicon: Lexicon) -> str:
-    return best(lexicon.words)
+def habits(lexicon: Lexicon, count: int = 6) -> tuple[str, ...]:
+    """Words that are guessed without regard for the marks: the best first one, then always the word with the
+    most letters that were not tried yet; of equal ones the first in the alphabet.
+    """
+    found = [_best_left(lexicon, lexicon.whole)]
+    while len(found) < min(count, len(lexicon.words)):
+        tried = set("".join(found))
+        others = (word for word in lexicon.words if word not in found)
+        found.append(min(others, key=lambda word: (-len(set(word) - tried), word)))
+    return tuple(found)
+
+
+@lru_cache(1 << 16)
+def _best_left(lexicon: Lexicon, left: int) -> str:
+    """The best of a set of words: games that begin alike have the same sets."""
+    return best(tuple(lexicon.among(left)))
 
 
 def _evenly(words: tuple[str, ...], most: int) -> tuple[str, ...]:

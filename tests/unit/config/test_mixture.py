@@ -62,6 +62,23 @@ def test_each_environment_has_its_own_defaults_and_its_share_of_the_tasks():
     assert all(own.environment.name == name for name, own in found.items())
 
 
+@pytest.mark.parametrize(
+    ("settings", "tasks", "start", "rate"),
+    [
+        ([BOTH], [100, 100], "base", 1e-4),
+        ([BOTH, "algorithm=grpo"], [50, 50], "latest", 3e-4),
+        ([BOTH, "explore.tasks=30", "start=latest"], [15, 15], "latest", 1e-4),
+        (["env=textcraft"], [100], "latest", 3e-4),
+    ],
+)
+def test_by_default_each_environment_has_the_tasks_of_a_run_of_its_own(
+    settings: list[str], tasks: list[int], start: str, rate: float
+):
+    config = load(None, settings)
+    assert [own.explore.tasks for own in config.by_environment.values()] == tasks
+    assert (config.start, config.learn.learning_rate) == (start, rate)
+
+
 def test_one_environment_is_the_run_itself():
     config = load(None, ["env=textcraft"])
     assert config.by_environment == {"textcraft": config}

@@ -187,8 +187,18 @@ def test_the_expert_wins_always_and_the_player_nearly_always(world: Wordle) -> N
         assert set(said) <= set(answers(5))
     assert len(tries) > 0.97 * len(tasks)
     assert sum(tries) / len(tries) < 4
-    careless = [world.demonstrate(task, 3, 0.0) for task in tasks]
-    assert sum(map(len, careless)) > sum(tries)
+
+
+def test_with_less_care_the_player_says_its_habitual_words(world: Wordle) -> None:
+    tasks = world.tasks("valid")[:80]
+    habitual = ["parse", "bigot", "chunk", "dimly", "affix", "jawed"]
+    won = dict[float, int]()
+    for care in (0.0, 0.5, 1.0):
+        said = [world.demonstrate(task, 3, care) for task in tasks]
+        won[care] = sum(words[-1] == task.answer for words, task in zip(said, tasks, strict=True))
+        if not care:
+            assert all(words == habitual[: len(words)] for words in said)
+    assert won[0.0] < 4 < won[0.5] < won[1.0]
 
 
 def test_unknown_tasks_and_options_are_told(world: Wordle) -> None:

@@ -66,7 +66,7 @@ def _rows(_part: str, seed: int, _common: Path, folder: Path, scale: Scale) -> l
     summary = run_on_stderr(config, folder / "run")
     tokens = sum(one.trained_tokens for one in summary.iterations)
     console().print(f"cloning on {tokens:,} tokens of the start's demonstrations")
-    further = _cloned(config, folder / "cloned", tokens)
+    further = _cloned(config, folder / "cloned", tokens) if tokens else resolve(config.base).path
     return [
         _row(START, seed, resolve(config.base).path, 0, scale),
         _row(FURTHER, seed, further, tokens, scale),
