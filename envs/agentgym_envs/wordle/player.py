@@ -30,10 +30,10 @@ def guesses(lexicon: Lexicon, answer: str, tries: int, draw: Random, care: float
 
 
 def _guess(lexicon: Lexicon, left: int, tried: int, draw: Random, care: float) -> str:
-    if care < 1 and draw.random() >= care:
+    if draw.random() >= care:
         habit = habits(lexicon)
         return habit[tried % len(habit)]
-    if care < 1 and draw.random() >= care:
+    if draw.random() >= care:
         return draw.choice(lexicon.among(left))
     return _best_left(lexicon, left)
 
