@@ -501,13 +501,15 @@ def _usual_algorithm(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _preset(values: Mapping[str, Any], kind: type[Section]) -> dict[str, Any]:
-    """Defaults of the chosen environment, overridden by those of the algorithm."""
+    """Defaults of the chosen environment, overridden by those of the algorithm; in several environments the
+    default number of explored tasks is that of each.
+    """
     if kind is not RunConfig:
         return _of_algorithm(values, kind)
     found = merged(_of_environment(values), _of_algorithm(values, kind))
     if (count := len(names_in(_environment_name(values)))) > 1:
         tasks = found.get("explore", {}).get("tasks", ExploreConfig().tasks)
-        found = merged(found, {"explore": {"tasks": count * tasks}})  # each has those of a run of its own
+        found = merged(found, {"explore": {"tasks": count * tasks}})
     return found
 
 

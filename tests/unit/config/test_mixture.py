@@ -71,7 +71,7 @@ def test_each_environment_has_its_own_defaults_and_its_share_of_the_tasks():
         (["env=textcraft"], [100], "latest", 3e-4),
     ],
 )
-def test_by_default_each_environment_has_the_tasks_of_a_run_of_its_own(
+def test_the_default_number_of_tasks_is_that_of_each_environment(
     settings: list[str], tasks: list[int], start: str, rate: float
 ):
     config = load(None, settings)
