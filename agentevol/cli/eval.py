@@ -12,8 +12,8 @@ from agentevol.cli.console.suites import evaluate_suite
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.table import Table
 
+    from agentevol.core.summaries import EvaluationSummary
     from agentevol.loop.report.evaluations.evaluation_report import EvaluationReport
     from agentevol.runs.evaluation import Trial
     from agentevol.runs.seating import Seating
@@ -136,13 +136,9 @@ def evaluate(
         return
     from agentevol.config.sections.environment import EnvironmentConfig
     from agentevol.core.action_formats.registry import ACTION_FORMATS
-    from agentevol.loop.report.evaluations.evaluation_report import (
-        document_of,
-        report_of,
-        success_intervals,
-    )
+    from agentevol.loop.report.evaluations.evaluation_report import document_of, report_of
     from agentevol.loop.report.evaluations.summary import groups_of
-    from agentevol.loop.state.progress import Progress, evaluation_table
+    from agentevol.loop.state.progress import Progress
     from agentevol.runs.evaluation import trial
 
     check_reports(report)
@@ -171,17 +167,10 @@ def evaluate(
     summary, found = played.summary(split), report_of(played.records(), groups)
     write_reports(report, document_of(found), found.model_dump(mode="json"))
     if json:
-        told = {
-            "model": model,
-            "env": env,
-            "partner": played.seats.partner,
-            **summary.model_dump(mode="json"),
-        }
-        print_json({**told, **score_members(found.figures), **_figures(found, played)})
+        told = {"model": model, "env": env, "partner": played.seats.partner}
+        _print_json(told, summary, found, played)
     else:
-        _print(evaluation_table(title, summary, success_intervals(found)), found)
-        print_scores(found.figures, played.seats.partner, thinking=summary.thinking)
-        _print_usage(played)
+        _print(title, summary, found, played)
     if summary.n == 0:
         raise typer.Exit(1)
 
@@ -198,18 +187,32 @@ def _seating(partner: str | None, partner_format: str | None, seats: str) -> "Se
     return Seating(partner, form, None if seats == "both" else (int(seats),))
 
 
-def _figures(found: "EvaluationReport", played: "Trial") -> dict[str, Any]:
-    """Figures beside the summary, as JSON values."""
-    told = found.model_dump(mode="json", include={"losses", "pass_rates"})
-    figures = {"options": played.options, "losses": told["losses"], **told["pass_rates"]}
+def _print_json(
+    told: dict[str, Any], summary: "EvaluationSummary", found: "EvaluationReport", played: "Trial"
+) -> None:
+    """Print the summary, the figures beside it and the use of endpoints as one JSON object after `told`."""
+    figures = score_members(found.figures) | {"options": played.options}
+    rates = found.model_dump(mode="json", include={"losses", "pass_rates"})
     usages = {"usage": played.usage, "partner_usage": played.partner and played.partner.usage}
-    return figures | {name: usage.figures() for name, usage in usages.items() if usage is not None}
+    used = {name: usage.figures() for name, usage in usages.items() if usage is not None}
+    losses = {"losses": rates["losses"], **rates["pass_rates"]}
+    print_json({**told, **summary.model_dump(mode="json"), **figures, **losses, **used})
 
 
-def _print(table: "Table", found: "EvaluationReport") -> None:
+def _print(title: str, summary: "EvaluationSummary", found: "EvaluationReport", played: "Trial") -> None:
+    """Print the table, rates of repeated tasks, losses, scores and the use of endpoints."""
+    from agentevol.loop.report.evaluations.evaluation_report import success_intervals
+    from agentevol.loop.state.progress import evaluation_table
+
+    _console().print(evaluation_table(title, summary, success_intervals(found)))
+    _print_rates(found)
+    print_scores(found.figures, played.seats.partner, thinking=summary.thinking)
+    _print_usage(played)
+
+
+def _print_rates(found: "EvaluationReport") -> None:
     from agentevol.loop.report.rates import mean_text
 
-    _console().print(table)
     for kind in ("pass^", "pass@"):
         told = [
             f"{name} {mean_text(one.mean, '.3f')} [{mean_text(one.low, '.3f')}, {mean_text(one.high, '.3f')}]"
