@@ -243,7 +243,7 @@ def _generated(split: str, hops: int, number: int) -> SearchQATask:
         id=f"{split}/{hops}/{number}",
         split=split,
         instruction=chain.question,
-        kind=" ".join(chain.relations),
+        kind=chain.relations[-1],
         difficulty=str(hops),
         question=chain.question,
         answers=(chain.answer,),

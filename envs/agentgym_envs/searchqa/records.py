@@ -27,6 +27,6 @@ class SearchQuestion(Record):
     evidence: tuple[str, ...] = ()
     """Titles of the passages that the answer follows from, hop by hop, where they are known."""
     kind: str = ""
-    """Data set, or the relations of a generated question."""
+    """Data set, or the relation that a generated question asks for."""
     difficulty: str = ""
     """Number of hops, or the data set's own level."""

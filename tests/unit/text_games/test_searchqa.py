@@ -165,6 +165,16 @@ def test_questions_of_each_number_of_hops_have_their_evidence():
         assert len(set(questions)) == len(questions) == 2000
 
 
+def test_a_task_type_is_what_is_asked_for(env: SearchQA):
+    tasks = env.tasks("test")
+    assert {task.kind for task in tasks} == {
+        *("author", "birth", "birthplace", "capital", "country", "currency", "employer", "founder"),
+        *("illustrator", "mayor", "publication", "river", "seat", "teacher"),
+    }
+    asked = next(task for task in tasks if task.difficulty == "4" and task.kind == "mayor")
+    assert asked.question.startswith("Who is the mayor of the ")
+
+
 def test_passages_state_each_fact():
     own = world("valid")
     texts = {one.title: one.text for one in own.passages}
