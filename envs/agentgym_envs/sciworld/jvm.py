@@ -127,7 +127,15 @@ class Simulator:
 
     def texts(self, method: str) -> list[str]:
         """List of texts that a method returns."""
-        return self._jvm.call(self._gateway, lambda: [str(one) for one in getattr(self._interface, method)()])
+
+        def texts() -> list[str]:
+            found = getattr(self._interface, method)()
+            try:
+                return [str(found[place]) for place in range(len(found))]  # an iterator is held, too
+            finally:
+                self._gateway.detach(found)
+
+        return self._jvm.call(self._gateway, texts)
 
     def score(self) -> int:
         """Score from 0 to 100, or -100 after a forbidden action."""
@@ -193,7 +201,9 @@ def _started(heap_mb: int) -> Any:
             die_on_exit=True,
             return_proc=True,
         )
-    parameters = py4j.GatewayParameters(auto_field=True, port=port)
+    # Without its memory management: at a garbage collection, in any thread and without the lock, it would call
+    # a machine that plays, or has ended. What the machine holds for this process, `Simulator.texts` lets go.
+    parameters = py4j.GatewayParameters(auto_field=True, port=port, enable_memory_management=False)
     return py4j.JavaGateway(gateway_parameters=parameters, java_process=process)
 
 

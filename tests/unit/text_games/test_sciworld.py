@@ -1,5 +1,6 @@
 """ScienceWorld: its table of games without Java; with it, games by hand, limits, splits, machines."""
 
+import gc
 import os
 import shutil
 import signal
@@ -17,6 +18,9 @@ from agentgym_envs.registry import EnvironmentUnavailable
 from agentgym_envs.sciworld import games
 
 pytest.importorskip("scienceworld", reason="the extra sciworld is not installed")
+
+from py4j.java_gateway import JavaObject  # the package of the game has it
+from py4j.protocol import Py4JError
 
 from agentgym_envs.sciworld import ScienceWorld, jvm
 
@@ -256,6 +260,36 @@ def test_an_idle_machine_ends(monkeypatch: pytest.MonkeyPatch):
     simulator.close()
     assert is_gone(pid)
     assert machine.pid is None
+
+
+@with_java
+def test_a_list_is_let_go_and_garbage_collection_does_not_call_the_machine(
+    caplog: pytest.LogCaptureFixture,
+):
+    machine = jvm.Jvm(jvm.SMALL_HEAP_MB)
+    simulator = machine.simulator()
+    simulator.load("boil", 0, "")
+    held = simulator._interface.getPossibleActions()
+    assert simulator.texts("getPossibleActions")[0] == held[0]
+    following = simulator._interface.getPossibleActions()
+    first, last = (int(one._target_id.removeprefix("o")) for one in (held, following))
+    client = simulator._gateway._gateway_client
+    alive = [is_alive(JavaObject(f"o{number}", client)) for number in range(first, last + 1)]
+    assert alive == [True, False, True]
+    simulator.close()
+    machine.close()
+    del simulator, machine, held, following
+    gc.collect()
+    assert not [one for one in caplog.records if one.name.startswith("py4j")]
+
+
+def is_alive(held: JavaObject) -> bool:
+    """Whether a machine has this object."""
+    try:
+        held.toString()
+    except Py4JError:
+        return False
+    return True
 
 
 @with_java
