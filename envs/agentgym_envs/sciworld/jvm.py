@@ -201,8 +201,8 @@ def _started(heap_mb: int) -> Any:
             die_on_exit=True,
             return_proc=True,
         )
-    # Without its memory management: at a garbage collection, in any thread and without the lock, it would call
-    # a machine that plays, or has ended. What the machine holds for this process, `Simulator.texts` lets go.
+    # Without py4j's memory management, which calls the machine at a garbage collection, in any thread and
+    # without the lock, even when it has ended. `Simulator.texts` lets go of what the machine holds.
     parameters = py4j.GatewayParameters(auto_field=True, port=port, enable_memory_management=False)
     return py4j.JavaGateway(gateway_parameters=parameters, java_process=process)
 
