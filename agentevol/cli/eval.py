@@ -191,12 +191,19 @@ def _print_json(
     told: dict[str, Any], summary: "EvaluationSummary", found: "EvaluationReport", played: "Trial"
 ) -> None:
     """Print the summary, the figures beside it and the use of endpoints as one JSON object after `told`."""
-    figures = score_members(found.figures) | {"options": played.options}
     rates = found.model_dump(mode="json", include={"losses", "pass_rates"})
     usages = {"usage": played.usage, "partner_usage": played.partner and played.partner.usage}
-    used = {name: usage.figures() for name, usage in usages.items() if usage is not None}
-    losses = {"losses": rates["losses"], **rates["pass_rates"]}
-    print_json({**told, **summary.model_dump(mode="json"), **figures, **losses, **used})
+    print_json(
+        {
+            **told,
+            **summary.model_dump(mode="json"),
+            **score_members(found.figures),
+            "options": played.options,
+            "losses": rates["losses"],
+            **rates["pass_rates"],
+            **{name: usage.figures() for name, usage in usages.items() if usage is not None},
+        }
+    )
 
 
 def _print(title: str, summary: "EvaluationSummary", found: "EvaluationReport", played: "Trial") -> None:

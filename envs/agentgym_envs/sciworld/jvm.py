@@ -128,14 +128,14 @@ class Simulator:
     def texts(self, method: str) -> list[str]:
         """List of texts that a method returns."""
 
-        def texts() -> list[str]:
+        def read() -> list[str]:
             found = getattr(self._interface, method)()
             try:
-                return [str(found[place]) for place in range(len(found))]  # an iterator is held, too
+                return [str(found[place]) for place in range(len(found))]  # an iterator would stay
             finally:
                 self._gateway.detach(found)
 
-        return self._jvm.call(self._gateway, texts)
+        return self._jvm.call(self._gateway, read)
 
     def score(self) -> int:
         """Score from 0 to 100, or -100 after a forbidden action."""

@@ -19,7 +19,7 @@ from agentgym_envs.sciworld import games
 
 pytest.importorskip("scienceworld", reason="the extra sciworld is not installed")
 
-from py4j.java_gateway import JavaObject  # the package of the game has it
+from py4j.java_gateway import JavaObject  # scienceworld requires it
 from py4j.protocol import Py4JError
 
 from agentgym_envs.sciworld import ScienceWorld, jvm
